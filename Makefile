@@ -1,0 +1,95 @@
+# Two commands matter: `make reproduce` and `make test`. Each builds the environment in .venv when it has to.
+# Take another interpreter or leave uv out:  make test PYTHON=python3.12 UV=
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+EXTRAS := workflow,dev
+UV ?= $(shell command -v uv 2>/dev/null)
+# the first interpreter that really starts and is new enough
+PYTHON ?= $(shell for p in python3 python python3.11 python3.12 python3.13; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
+
+# uv reads none of pip's settings: hand on where packages, and the CPU build of torch, are to be found
+comma := ,
+space := $(subst ,, )
+ifdef PIP_FIND_LINKS
+export UV_FIND_LINKS ?= $(subst $(space),$(comma),$(strip $(PIP_FIND_LINKS)))
+endif
+ifdef PIP_INDEX_URL
+export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+endif
+ifdef PIP_EXTRA_INDEX_URL
+export UV_INDEX ?= $(PIP_EXTRA_INDEX_URL)
+endif
+ifdef PIP_CERT
+$(READY): export SSL_CERT_FILE ?= $(PIP_CERT)
+endif
+
+# real data sets beside the project, for the tests that can use them
+ifneq ($(wildcard ../shared/data/.),)
+export NDDV_DATA ?= $(abspath ../shared/data)
+endif
+
+CONFIGFILES := config/config.yaml config/embedded.yaml
+SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --configfile $(CONFIGFILES)
+
+.PHONY: help environment reproduce test lint format bench opendataval clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+environment: $(READY) ## build .venv (uv if there is one, otherwise pip)
+
+$(READY): pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "No Python 3.11 or newer was found. Install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; fi
+	@rm -rf $(VENV)
+	@if [ -n "$(UV)" ]; then \
+		echo "Building $(VENV) with uv ..."; \
+		"$(UV)" venv --quiet --seed --python "$(PYTHON)" $(VENV) && \
+		"$(UV)" pip install --quiet --python $(BIN)/python --editable '.[$(EXTRAS)]' || { \
+		echo "uv failed (message above). With pip instead: make UV= ..." >&2; exit 1; }; \
+	else \
+		echo "Building $(VENV) with pip (a few minutes; with uv on the PATH it is much quicker) ..."; \
+		"$(PYTHON)" -m venv $(VENV) && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'; \
+	fi
+	@touch $@
+
+reproduce: $(READY) ## run the embedded configuration to reports/report.html
+	$(SNAKEMAKE) --cores all
+	$(SNAKEMAKE) --cores all --report reports/report.html
+	@echo "The report: $(abspath reports/report.html)"
+
+test: lint ## check style and types, then run all tests
+	$(BIN)/python -m pytest
+
+lint: $(READY) ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## put the sources in shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+bench: $(READY) ## what a valuation costs, beside a random forest
+	@for f in benchmarks/bench_*.py; do echo "$$f"; $(BIN)/python "$$f" || exit 1; done
+
+opendataval: $(READY) ## add the OpenDataVal baselines to .venv
+	$(BIN)/python -m pip install --quiet geomloss==0.2.6 requests tqdm
+	$(BIN)/python -m pip install --quiet --no-deps opendataval==1.3.0
+
+clean: ## remove results and caches (the reports stay)
+	rm -rf .snakemake .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	find results -mindepth 1 ! -path results/README.md -delete 2>/dev/null || true
+	find src tests workflow benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean ## ... and the environment
+	rm -rf $(VENV)

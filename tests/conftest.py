@@ -1,0 +1,27 @@
+"""Shared by all tests: one thread, no display, the same examples every time, the optional data folder."""
+
+import os
+from pathlib import Path
+
+# Before numpy or torch is imported anywhere, and inherited by the processes that tests start.
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[variable] = "1"
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+settings.register_profile("nddv", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("nddv")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data sets that NDDV_DATA names; without it the test is skipped."""
+    folder = os.environ.get("NDDV_DATA")
+    if not folder:
+        pytest.skip("NDDV_DATA is not set: no folder of real data sets")
+    path = Path(folder)
+    if not path.is_dir():
+        pytest.fail(f"NDDV_DATA={folder} is not a folder")
+    return path
