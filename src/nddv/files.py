@@ -1,0 +1,218 @@
+"""How the project writes, reads and identifies files.
+
+Everything is written whole or not at all, read without pickle, and identified by the content it was
+made from. Importing this module needs the standard library only: the Snakefile imports it inside
+Snakemake's own environment, where numpy need not be installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+import traceback
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from nddv.values import Values
+
+HASH_LENGTH = 12
+RECORDED_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "torch")
+
+
+@contextmanager
+def atomic_write(path: str | Path) -> Iterator[Path]:
+    """Give a temporary name next to ``path``; rename it to ``path`` if the block succeeds.
+
+    After an error nothing is left behind, and a file that stood at ``path`` before still stands.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The suffix is kept because numpy and matplotlib read the format from it.
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def save_arrays(path: str | Path, **arrays: Any) -> None:
+    """Write named arrays to a compressed ``.npz`` file. Arrays of objects are refused."""
+    import numpy as np
+
+    for name, array in arrays.items():
+        if np.asarray(array).dtype.hasobject:
+            raise ValueError(f"{path}: array {name!r} holds Python objects; give it a plain dtype")
+    with atomic_write(path) as temporary:
+        np.savez_compressed(temporary, **arrays)
+
+
+def load_arrays(path: str | Path) -> dict[str, np.ndarray]:
+    """Read every array of a ``.npz`` file, without pickle."""
+    import numpy as np
+
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist; has the rule that makes it been run?")
+    try:
+        stored = np.load(path, allow_pickle=False)
+        if isinstance(stored, np.ndarray):
+            raise ValueError("a single array, not an archive")
+        with stored:
+            return {name: stored[name] for name in stored.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} is not a readable .npz file of plain arrays ({error}); delete it and run again"
+        ) from error
+
+
+def write_json(path: str | Path, content: Any) -> None:
+    """Write JSON with sorted keys, so that equal content gives equal bytes."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file; the error for a broken one names it."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is not valid JSON ({error}); delete it and run again") from error
+
+
+def save_values(path: str | Path, values: Values) -> None:
+    """Write values to ``path`` (.npz) and their record to the .json file next to it."""
+    path = Path(path)
+    arrays = {"values": values.values}
+    if values.stderr is not None:
+        arrays["stderr"] = values.stderr
+    save_arrays(path, **arrays)
+    write_json(path.with_suffix(".json"), values.record)
+
+
+def load_values(path: str | Path) -> Values:
+    """Read values and their record as :func:`save_values` wrote them."""
+    from nddv.values import Values
+
+    path = Path(path)
+    arrays = load_arrays(path)
+    if "values" not in arrays:
+        raise ValueError(f"{path} holds no array 'values': it was written by something else")
+    record = read_json(path.with_suffix(".json"))
+    return Values(arrays["values"], arrays.get("stderr"), record)
+
+
+def config_hash(settings: Any) -> str:
+    """Identify settings by content: 12 hexadecimal digits, whatever the order of the keys."""
+    text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:HASH_LENGTH]
+
+
+def source_hash(*packages: str, root: Path | None = None) -> str:
+    """Hash the sources of modules and packages of the library, without importing them.
+
+    Parameters
+    ----------
+    packages : names below ``nddv``: a package (``"dynamics"``) or a module (``"estimator"``).
+    root : folder that holds them; the folder of this file unless given.
+    """
+    root = Path(__file__).parent if root is None else Path(root)
+    digest = hashlib.sha256()
+    for package in sorted(set(packages)):
+        sources = sorted((root / package).rglob("*.py")) or [root / f"{package}.py"]
+        for source in sources:
+            if not source.exists():
+                raise ValueError(f"no module or package named {package!r} in {root.name}")
+            digest.update(source.relative_to(root).as_posix().encode() + b"\0")
+            digest.update(source.read_bytes() + b"\0")
+    return digest.hexdigest()[:HASH_LENGTH]
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the numerical packages that are installed."""
+    found = {"python": platform.python_version()}
+    for package in RECORDED_PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+@dataclass
+class Measurement:
+    """Wall-clock seconds of a block, and the peak memory of the process up to its end."""
+
+    seconds: float = 0.0
+    peak_memory_mb: float = 0.0
+
+    def as_record(self) -> dict[str, float]:
+        """Give both numbers, rounded, for a JSON record."""
+        return {
+            "seconds": round(self.seconds, 4),
+            "peak_memory_mb": round(self.peak_memory_mb, 1),
+        }
+
+
+@contextmanager
+def measure() -> Iterator[Measurement]:
+    """Measure the block; read the result after it has ended."""
+    measurement = Measurement()
+    start = time.perf_counter()
+    try:
+        yield measurement
+    finally:
+        measurement.seconds = time.perf_counter() - start
+        measurement.peak_memory_mb = _peak_memory_mb()
+
+
+def _peak_memory_mb() -> float:
+    """Peak resident memory of this process; NaN where the system does not tell (Windows)."""
+    try:
+        import resource
+    except ImportError:
+        return float("nan")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024**2 if sys.platform == "darwin" else 1024)
+
+
+@contextmanager
+def log_to(path: str | Path) -> Iterator[None]:
+    """Send everything the process writes to stderr, tracebacks included, to a log file."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with path.open("w", encoding="utf-8") as log:
+        os.dup2(log.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            traceback.print_exc()
+            raise
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, 2)
+            os.close(kept)
