@@ -1,0 +1,64 @@
+"""Collect the detection scores of many values files into tidy tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nddv.evaluation.detection import chance_levels, detection_scores
+from nddv.problems.corruption import Corruption
+from nddv.values import Values
+
+CURVE_POINTS = 101
+
+
+def detection_tables(
+    truths: Mapping[int, Corruption],
+    values: Sequence[Values],
+    problem: Mapping[str, Any],
+    minimum_flagged: float,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Score every values file of one problem, over its seeds.
+
+    Parameters
+    ----------
+    truths : the corruption of each seed.
+    values : of any methods and seeds; a record with a ``gap`` becomes a row with that reason.
+    problem : ``dataset``, ``n`` and ``corruption``: the first columns of both tables.
+    minimum_flagged : fraction that the third rule flags at least.
+
+    Returns
+    -------
+    Scores, one row per method and seed; curves, one row per method, seed and percent inspected.
+    """
+    rows, curves = [], []
+    percent = np.linspace(0, 100, CURVE_POINTS)
+    for one in values:
+        seed = int(one.record["seed"])
+        mask = truths[seed].mask
+        chance = chance_levels(float(mask.mean()))
+        row: dict[str, Any] = {
+            **problem,
+            "method": one.record["method"],
+            "title": one.record["title"],
+            "seed": seed,
+            "corrupted": int(mask.sum()),
+            "seconds": one.record.get("seconds"),
+            "gap": one.record.get("gap", ""),
+            **{f"chance_{name}": level for name, level in asdict(chance).items()},
+        }
+        if not row["gap"]:
+            # A stream of its own, the same for every method: ties, and only ties, depend on it.
+            rng = np.random.default_rng([seed, 2])
+            scores, curve = detection_scores(one.values, mask, minimum_flagged, rng)
+            row.update(asdict(scores))
+            found = 100 * np.interp(percent, np.linspace(0, 100, len(curve)), curve)
+            labels = {name: row[name] for name in (*problem, "method", "title", "seed")}
+            curves.append(pd.DataFrame({**labels, "inspected": percent, "found": found}))
+        rows.append(row)
+    columns = [*problem, "method", "title", "seed", "inspected", "found"]
+    return pd.DataFrame(rows), pd.concat(curves) if curves else pd.DataFrame(columns=columns)
