@@ -1,4 +1,4 @@
-"""Shared by all tests: one thread, no display, the same examples every time, the optional data folder."""
+"""For all tests: one thread, no display, the same examples every time, the folder of real data."""
 
 import os
 from pathlib import Path

@@ -1,0 +1,39 @@
+"""Run a command; every expected error becomes one line on stderr and exit status 2."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from nddv.cli.arguments import build_parser
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : the arguments after the program's name; by default those of this process.
+
+    Returns
+    -------
+    The exit status: 0, 2 for bad input, 130 when interrupted.
+    """
+    arguments = build_parser().parse_args(argv)
+    from nddv.cli.value import run  # pandas: not for --help and --version
+
+    try:
+        run(arguments)
+    except KeyboardInterrupt:
+        print("nddv: interrupted, nothing written", file=sys.stderr)
+        return INTERRUPTED
+    except (ValueError, OSError, MemoryError, RuntimeError) as error:
+        if arguments.traceback:
+            raise
+        message = " ".join(str(error).split()) or type(error).__name__
+        print(f"nddv: error: {message}", file=sys.stderr)
+        return BAD_INPUT
+    return 0

@@ -1,0 +1,212 @@
+"""The options of the command line."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import math
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+DESCRIPTION = "Neural Dynamic Data Valuation: one score per training point from one training run."
+
+EXAMPLES = """\
+examples:
+  nddv value data.csv --target label
+  nddv value data.csv --target label --out values.csv --report values.html
+  nddv value data.parquet --target price --task regression --id house --drop comment
+  nddv value noisy.csv --target label --meta checked.csv --readout participation
+"""
+
+VALUE_DESCRIPTION = """\
+Give every row of a table a value: higher is better, and the values sum to zero.
+
+The result is a CSV file with one line a row:
+  row    the row's number in the table, the first after the header being 1
+  value  its value for a model trained on this table
+  rank   1 for the most valuable row
+  flag   1 for the rows with the lowest values, as many as --flag says
+
+The flag is a budget, not a detector: it marks the rows to look at first when there is
+time for that many. It marks as many in a table without any error.
+"""
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser that reports a mistake in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the mistake and leave with status 2."""
+        print(f"nddv: error: {message} (see {self.prog} --help)", file=sys.stderr)
+        sys.exit(2)
+
+
+def version() -> str:
+    """The version of the installed package, or 'not installed' when run from the sources."""
+    try:
+        return importlib.metadata.version("nddv")
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """All commands and their options."""
+    parser = OneLineParser(
+        prog="nddv",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"nddv {version()}")
+    commands = parser.add_subparsers(
+        title="commands", dest="command", metavar="command", required=True
+    )
+    value = commands.add_parser(
+        "value",
+        help="value the rows of a table",
+        description=VALUE_DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_data_options(value)
+    _add_column_options(value)
+    _add_method_options(value)
+    _add_output_options(value)
+    return parser
+
+
+def _add_data_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("data")
+    group.add_argument(
+        "data", type=Path, help="the table: .csv or .tsv (also .gz) with a header, or .parquet"
+    )
+    group.add_argument("--target", required=True, metavar="COLUMN", help="the column to predict")
+    group.add_argument(
+        "--meta",
+        type=Path,
+        metavar="FILE",
+        help="a small table with the same columns and trusted targets, to steer by; "
+        "without it, each half of the data serves the other",
+    )
+    group.add_argument(
+        "--valid",
+        type=Path,
+        metavar="FILE",
+        help="a table on which the readout `participation` measures utility "
+        "(default: the meta data)",
+    )
+    group.add_argument(
+        "--separator",
+        type=_separator,
+        metavar="CHAR",
+        help="between entries of a text file (default: comma, or tab for .tsv)",
+    )
+    group.add_argument(
+        "--encoding", default="utf-8", metavar="NAME", help="of a text file (default: utf-8)"
+    )
+    group.add_argument(
+        "--na",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="an entry of a text file that stands for missing, such as '?' (may be repeated)",
+    )
+
+
+def _add_column_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("columns")
+    for option, text in (
+        ("--id", "keep a column out of the model and copy it into the result (may be repeated)"),
+        ("--drop", "keep a column out altogether (may be repeated)"),
+        ("--categorical", "take a column of numbers as categories (may be repeated)"),
+    ):
+        group.add_argument(option, action="append", default=[], metavar="COLUMN", help=text)
+    group.add_argument(
+        "--missing",
+        choices=("error", "impute"),
+        default="error",
+        help="missing entries: stop and say where (default), or impute: the median and an extra "
+        "0/1 column for numbers, a level of its own for categories",
+    )
+    group.add_argument(
+        "--max-categories",
+        type=_whole(2),
+        default=50,
+        metavar="N",
+        help="levels of a column that get a 0/1 column each; rarer ones are pooled (default: 50)",
+    )
+
+
+def _add_method_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("method")
+    group.add_argument(
+        "--readout",
+        choices=("path", "terminal", "participation"),
+        default="path",
+        help="path: the sensitivity along training, averaged over epochs (default); terminal: the "
+        "paper's score at the end of training; participation: the derivative of validation "
+        "utility with respect to a row's weight",
+    )
+    group.add_argument(
+        "--task",
+        choices=("auto", "classification", "regression"),
+        default="auto",
+        help="auto (default) decides by the target",
+    )
+    group.add_argument("--seed", type=_whole(0), default=0, metavar="N", help="default: 0")
+    group.add_argument(
+        "--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto"
+    )
+    group.add_argument(
+        "--epochs", type=_whole(1), metavar="N", help="default: what the library recommends"
+    )
+
+
+def _add_output_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="the values (default: DATA.values.csv, in this folder)",
+    )
+    group.add_argument(
+        "--report", type=Path, metavar="FILE", help="also write an HTML page, complete in one file"
+    )
+    group.add_argument(
+        "--flag",
+        type=_fraction,
+        default=0.1,
+        metavar="FRACTION",
+        help="fraction of the rows to flag, those with the lowest values (default: 0.1)",
+    )
+    group.add_argument("--force", action="store_true", help="replace files that exist")
+    group.add_argument("--quiet", action="store_true", help="print errors only")
+    group.add_argument(
+        "--traceback", action="store_true", help="show where in the code an error arose"
+    )
+
+
+def _whole(least: int):  # type: ignore[no-untyped-def]  # argparse wants any callable
+    def whole_number(text: str) -> int:
+        number = int(text)
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{number} is less than {least}")
+        return number
+
+    return whole_number
+
+
+def _fraction(text: str) -> float:
+    number = float(text)
+    if not (math.isfinite(number) and 0.0 <= number < 1.0):
+        raise argparse.ArgumentTypeError(f"{text} is not in [0, 1); for ten per cent give 0.1")
+    return number
+
+
+def _separator(text: str) -> str:
+    text = {"\\t": "\t", "tab": "\t"}.get(text, text)
+    if len(text) != 1:
+        raise argparse.ArgumentTypeError("must be one character, or tab")
+    return text

@@ -1,0 +1,198 @@
+"""Read a table from a file: CSV (also compressed) or Parquet.
+
+Everything that can be wrong with a file ends in a :class:`TableError`, one sentence that says what
+is wrong, where, and what to do about it.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as parquet
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+PARQUET = (".parquet", ".pq")
+
+
+class TableError(ValueError):
+    """A table cannot be used as it is; the message is meant for whoever supplied it."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table and where it came from.
+
+    Attributes
+    ----------
+    path : the file.
+    frame : (n, columns), index 0 … n−1. Row i of the frame is row i+1 of the file, not counting
+        the header.
+    text : whether the file is text (CSV), in which numbers and words look alike.
+    """
+
+    path: Path
+    frame: pd.DataFrame
+    text: bool
+
+    def where(self, position: int) -> str:
+        """Name the row at a position of the frame as one would look it up in the file."""
+        row = f"row {position + 1}"
+        if not self.text or self._has_line_breaks():
+            return row
+        return f"{row} (line {position + 2} of {self.path.name})"
+
+    def _has_line_breaks(self) -> bool:
+        """Whether a quoted entry spans lines, so that rows and lines are out of step."""
+        words = self.frame.select_dtypes(include=["object", "string"])
+        return any(
+            words[c].map(lambda x: isinstance(x, str) and "\n" in x).any() for c in words.columns
+        )
+
+    def check_columns(self, names: Sequence[str], option: str) -> None:
+        """Raise when one of the columns that an option names is not in the table."""
+        known = list(self.frame.columns)
+        for name in names:
+            if name in known:
+                continue
+            close = difflib.get_close_matches(name, known, n=1)
+            if close:
+                hint = f"did you mean {close[0]!r}?"
+            elif self.text and len(known) == 1 and any(s in known[0] for s in ";\t|"):
+                hint = f"its only column is {known[0]!r}: give the right --separator"
+            else:
+                shown = ", ".join(map(repr, known[:12])) + (", …" if len(known) > 12 else "")
+                hint = f"it has {shown}"
+            raise TableError(f"{self.path} has no column {name!r} ({option}); {hint}")
+
+
+def read_table(
+    path: Path,
+    separator: str | None = None,
+    encoding: str = "utf-8",
+    missing: Sequence[str] = (),
+) -> Table:
+    """Read a table.
+
+    Parameters
+    ----------
+    path : a .csv, .tsv (both also .gz, .bz2, .xz, .zip) or .parquet file with a header.
+    separator : between the entries of a text file; by default what the extension says.
+    encoding : of a text file.
+    missing : entries of a text file to take as missing, besides the usual ones (empty, NA, null …).
+    """
+    suffixes = [s.lower() for s in path.suffixes]
+    is_parquet = any(s in PARQUET for s in suffixes)
+    extension = next((s for s in suffixes if s in SEPARATORS), None)
+    if not path.exists():
+        raise TableError(f"{path} does not exist")
+    if path.is_dir():
+        raise TableError(f"{path} is a folder; name one file")
+    if not is_parquet and extension is None:
+        raise TableError(
+            f"{path} is neither .csv, .tsv (also compressed, as in .csv.gz) nor .parquet; "
+            "save it as one of these, or rename it if it is one"
+        )
+    if path.stat().st_size == 0:
+        raise TableError(f"{path} is empty")
+    if is_parquet:
+        frame = _read_parquet(path)
+    else:
+        assert extension is not None
+        frame = _read_text(path, separator or SEPARATORS[extension], encoding, missing)
+    if frame.shape[0] == 0:
+        raise TableError(f"{path} has a header but no rows")
+    return Table(path, frame, text=not is_parquet)
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    try:
+        names = parquet.ParquetFile(path).schema_arrow.names
+        _check_header(path, names)
+        frame = pd.read_parquet(path)
+    except TableError:
+        raise
+    except Exception as error:  # pyarrow has many kinds of errors for a foreign or damaged file
+        raise TableError(f"{path} cannot be read as Parquet: {one_line(error)}") from error
+    frame = frame.reset_index(drop=frame.index.name is None)
+    frame.columns = [str(c) for c in frame.columns]
+    return frame
+
+
+def _read_text(path: Path, separator: str, encoding: str, missing: Sequence[str]) -> pd.DataFrame:
+    try:
+        _check_header(path, _header(path, separator, encoding))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                path,
+                sep=separator,
+                encoding=encoding,
+                na_values=list(missing),
+                index_col=False,
+                skip_blank_lines=False,  # so that rows and lines stay in step
+                low_memory=False,
+            )
+    except TableError:
+        raise
+    except UnicodeError as error:
+        raise TableError(
+            f"{path} is not {encoding} text ({one_line(error)}); "
+            "name its encoding, for example --encoding latin-1"
+        ) from error
+    except LookupError as error:
+        raise TableError(f"--encoding {encoding}: no such encoding") from error
+    except pd.errors.ParserWarning as error:
+        raise TableError(
+            f"{path} has rows with more entries than the header; mend the header, "
+            "or quote entries that hold the separator"
+        ) from error
+    except pd.errors.EmptyDataError as error:
+        raise TableError(f"{path} is empty") from error
+    except (pd.errors.ParserError, csv.Error) as error:
+        raise TableError(f"{path} is not a well-formed table: {one_line(error)}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise TableError(f"{path} cannot be read: {one_line(error)}") from error
+    return _without_trailing_blank_rows(frame)
+
+
+def _header(path: Path, separator: str, encoding: str) -> list[str]:
+    """The header as it stands in the file; pandas renames repeated names."""
+    head = pd.read_csv(
+        path,
+        sep=separator,
+        encoding=encoding,
+        header=None,
+        nrows=1,
+        dtype=str,
+        keep_default_na=False,
+        skip_blank_lines=False,
+    )
+    return [str(x) for x in head.iloc[0]]
+
+
+def _check_header(path: Path, names: Sequence[str]) -> None:
+    repeated = [n for n, count in Counter(names).items() if count > 1 and n != ""]
+    if repeated:
+        raise TableError(
+            f"{path} has more than one column named {repeated[0]!r}; give every column its own name"
+        )
+
+
+def _without_trailing_blank_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    filled = np.flatnonzero(frame.notna().to_numpy().any(axis=1))
+    last = int(filled[-1]) + 1 if filled.size else 0
+    return frame.iloc[:last]
+
+
+def one_line(error: object) -> str:
+    """An error's message without line breaks."""
+    return " ".join(str(error).split())

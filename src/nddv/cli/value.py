@@ -1,0 +1,271 @@
+"""``nddv value``: from a table in a file to a file of values."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import shlex
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from nddv.cli.arguments import build_parser, version
+from nddv.cli.encoding import Encoding, Rules, describe, learn_encoding, read_target
+from nddv.cli.page import render_page
+from nddv.cli.table import Table, TableError, read_table
+from nddv.files import atomic_write, write_json
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The files to write; the record stands next to the values."""
+
+    values: Path
+    record: Path
+    page: Path | None
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Value the rows of a table and write the result."""
+    outputs = plan_outputs(arguments)
+    table = read_table(arguments.data, arguments.separator, arguments.encoding, arguments.na)
+    y = read_target(table, arguments.target, arguments.task)
+    encoding = learn_encoding(table, _rules(arguments))
+    X = encoding.apply(table)
+    side = {
+        **_side_data(arguments, "meta", arguments.meta, encoding),
+        **_side_data(arguments, "valid", arguments.valid, encoding),
+    }
+    for notice in encoding.notices:
+        _say(arguments, notice)
+
+    estimator, seconds, told = _fit(arguments, X, y, side)
+    values = np.asarray(estimator.values_, dtype=np.float64)
+    result = tabulate(table, values, estimator.stderr_, arguments.flag, arguments.id)
+    record = {
+        "nddv": version(),
+        "command": _command(arguments),
+        "input": {
+            "file": arguments.data.name,
+            "sha256": _sha256(arguments.data),
+            "rows": len(result),
+            "target": arguments.target,
+            "meta": arguments.meta.name if arguments.meta else None,
+            "valid": arguments.valid.name if arguments.valid else None,
+        },
+        "columns": describe(encoding.columns),
+        "features": int(X.shape[1]),
+        "notices": [*encoding.notices, *told],
+        "flag": {"fraction": arguments.flag, "rows": int(result["flag"].sum())},
+        "seconds": round(seconds, 3),
+        "settings": _plain(estimator.get_params()),
+        "estimator": _plain(estimator.record_),
+    }
+    page = None
+    if outputs.page is not None:
+        page = render_page(table, result, record, estimator.history_, arguments.readout)
+    _write(outputs, result, record, page)
+    _report(arguments, outputs, result, seconds)
+
+
+def plan_outputs(arguments: argparse.Namespace) -> Outputs:
+    """Decide what to write, and refuse before any work what could not be written in the end."""
+    values = arguments.out or Path(f"{_stem(arguments.data)}.values.csv")
+    if values.suffix.lower() != ".csv":
+        raise TableError(
+            f"--out {values}: the values are written as CSV, so the name must end in .csv"
+        )
+    outputs = Outputs(values, values.with_suffix(".json"), arguments.report)
+    inputs = {p.resolve() for p in (arguments.data, arguments.meta, arguments.valid) if p}
+    files = [f for f in (outputs.values, outputs.record, outputs.page) if f is not None]
+    if len({f.resolve() for f in files}) < len(files):
+        raise TableError("--out and --report name the same file")
+    for file in files:
+        if file.resolve() in inputs:
+            raise TableError(f"{file} is an input; write the result to another file")
+        if file.is_dir():
+            raise TableError(f"{file} is a folder; name a file")
+        if not file.parent.is_dir():
+            raise TableError(f"the folder {file.parent} does not exist; make it first")
+        if file.exists() and not arguments.force:
+            raise TableError(f"{file} exists; give another name, or --force to replace it")
+    return outputs
+
+
+def tabulate(
+    table: Table,
+    values: NDArray[np.float64],
+    stderr: NDArray[np.float64] | None,
+    fraction: float,
+    identifiers: list[str],
+) -> pd.DataFrame:
+    """The result: row, identifiers, value, (standard error,) rank and flag.
+
+    Equal values rank in the order of their rows.
+    """
+    n = len(values)
+    order = np.argsort(-values, kind="stable")
+    rank = np.empty(n, dtype=np.int64)
+    rank[order] = np.arange(1, n + 1)
+    result = pd.DataFrame({"row": np.arange(1, n + 1)})
+    for name in identifiers:
+        result[_free_name(name)] = table.frame[name].to_numpy()
+    result["value"] = values
+    if stderr is not None:
+        result["stderr"] = np.asarray(stderr, dtype=np.float64)
+    result["rank"] = rank
+    result["flag"] = (rank > n - round(fraction * n)).astype(np.int64)
+    return result
+
+
+def _free_name(name: str) -> str:
+    return f"id_{name}" if name in {"row", "value", "stderr", "rank", "flag"} else name
+
+
+def _rules(arguments: argparse.Namespace) -> Rules:
+    for option in ("id", "drop", "categorical"):
+        if arguments.target in getattr(arguments, option):
+            raise TableError(f"--{option} {arguments.target}: this column is the target")
+    return Rules(
+        ignore=(arguments.target, *arguments.id, *arguments.drop),
+        categorical=tuple(arguments.categorical),
+        impute=arguments.missing == "impute",
+        max_categories=arguments.max_categories,
+    )
+
+
+def _side_data(
+    arguments: argparse.Namespace, kind: str, path: Path | None, encoding: Encoding
+) -> dict[str, Any]:
+    """The arrays of a meta or validation table under the names that `fit` has for them."""
+    if path is None:
+        return {}
+    table = read_table(path, arguments.separator, arguments.encoding, arguments.na)
+    target = read_target(table, arguments.target, arguments.task)
+    return {f"X_{kind}": encoding.apply(table), f"y_{kind}": target}
+
+
+def _fit(
+    arguments: argparse.Namespace, X: pd.DataFrame, y: NDArray[np.generic], side: dict[str, Any]
+) -> tuple[Any, float, list[str]]:
+    """Fit the estimator; give it, the seconds it took and what it warned of."""
+    from nddv.estimator import NDDV  # torch: two seconds that a bad table need not cost
+
+    options = {} if arguments.epochs is None else {"epochs": arguments.epochs}
+    estimator = NDDV(
+        readout=arguments.readout,
+        task=arguments.task,
+        random_state=arguments.seed,
+        device=arguments.device,
+        progress=sys.stderr.isatty() and not arguments.quiet,
+        **options,
+    )
+    start = time.perf_counter()
+    with _told() as told:
+        estimator.fit(X, y, **side)
+    for message in told:
+        _say(arguments, message)
+    return estimator, time.perf_counter() - start, told
+
+
+@contextmanager
+def _told() -> Iterator[list[str]]:
+    """Collect warnings as sentences."""
+    sentences: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        yield sentences
+    for warning in caught:
+        sentence = " ".join(str(warning.message).split())
+        if sentence not in sentences:
+            sentences.append(sentence)
+
+
+def _write(
+    outputs: Outputs, result: pd.DataFrame, record: dict[str, Any], page: str | None
+) -> None:
+    with atomic_write(outputs.values) as temporary:
+        result.to_csv(temporary, index=False, lineterminator="\n")
+    write_json(outputs.record, record)
+    if page is not None and outputs.page is not None:
+        with atomic_write(outputs.page) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+
+
+def _report(
+    arguments: argparse.Namespace, outputs: Outputs, result: pd.DataFrame, seconds: float
+) -> None:
+    if arguments.quiet:
+        return
+    flagged = int(result["flag"].sum())
+    print(f"{len(result)} rows valued in {seconds:.1f} s, {flagged} flagged (lowest values).")
+    for what, file in (
+        ("values", outputs.values),
+        ("record", outputs.record),
+        ("page", outputs.page),
+    ):
+        if file is not None:
+            print(f"{what:7}{file}")
+
+
+def _say(arguments: argparse.Namespace, notice: str) -> None:
+    if not arguments.quiet:
+        print(f"nddv: note: {notice}", file=sys.stderr)
+
+
+def _command(arguments: argparse.Namespace) -> str:
+    """The command that makes this result again; options at their defaults are left out."""
+    words = ["nddv", "value", str(arguments.data), "--target", arguments.target]
+    defaults = build_parser().parse_args(["value", "_", "--target", "_"])
+    for name, value in sorted(vars(arguments).items()):
+        if name in {"command", "data", "target", "force", "quiet", "traceback"}:
+            continue
+        if value == getattr(defaults, name):
+            continue
+        for item in value if isinstance(value, list) else [value]:
+            words += [f"--{name.replace('_', '-')}", str(item)]
+    return shlex.join(words)
+
+
+def _stem(path: Path) -> str:
+    """The name of a file without any of the extensions that say what it is."""
+    return path.name[: len(path.name) - sum(map(len, _known_suffixes(path)))]
+
+
+def _known_suffixes(path: Path) -> list[str]:
+    known = {".csv", ".tsv", ".parquet", ".pq", ".gz", ".bz2", ".xz", ".zip", ".brotli"}
+    suffixes: list[str] = []
+    for suffix in reversed(path.suffixes):
+        if suffix.lower() not in known:
+            break
+        suffixes.append(suffix)
+    return suffixes
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _plain(content: Any) -> Any:
+    """Numpy numbers and arrays, tuples and paths as JSON knows them."""
+    if isinstance(content, dict):
+        return {str(k): _plain(v) for k, v in content.items()}
+    if isinstance(content, list | tuple):
+        return [_plain(v) for v in content]
+    if isinstance(content, np.ndarray):
+        return _plain(content.tolist())
+    if isinstance(content, np.generic):
+        return content.item()
+    if content is None or isinstance(content, bool | int | float | str):
+        return content
+    return str(content)
