@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
     from nddv.values import Values
 
@@ -100,6 +101,12 @@ def read_json(path: str | Path) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise ValueError(f"{path} is not valid JSON ({error}); delete it and run again") from error
+
+
+def write_csv(path: str | Path, frame: pd.DataFrame) -> None:
+    """Write a pandas frame, without its index."""
+    with atomic_write(path) as temporary:
+        frame.to_csv(temporary, index=False)
 
 
 def save_values(path: str | Path, values: Values) -> None:

@@ -200,12 +200,35 @@ def nddv_values(
     }
 
 
-def gap(method: str, problem: Problem, seed: int, error: BaseException) -> Values:
-    """Stand in for values that could not be had: no values, and the reason in the record."""
+def value_or_gap(method: str, problem: Problem, seed: int, **parameters: Any) -> Values:
+    """Value a problem as :func:`value` does, or stand in for values that cannot be had.
+
+    A failure that belongs to the method on these data (``GAP_ERRORS``) is printed to stderr and
+    gives empty values whose record holds the reason as ``gap``. Any other error is a bug: raised.
+    """
+    try:
+        return value(method, problem, seed, **parameters)
+    except GAP_ERRORS as error:
+        return _gap(get_method(method), problem, seed, parameters, error)
+
+
+def nddv_values_or_gaps(
+    problem: Problem, seed: int, readouts: Sequence[str], **parameters: Any
+) -> dict[str, Values]:
+    """Value a problem as :func:`nddv_values` does; a failed fit is a gap for each method."""
+    try:
+        return nddv_values(problem, seed, readouts, **parameters)
+    except GAP_ERRORS as error:
+        methods = [get_method(NDDV_PREFIX + name.removeprefix(NDDV_PREFIX)) for name in readouts]
+        return {m.name: _gap(m, problem, seed, parameters, error) for m in methods}
+
+
+def _gap(
+    method: Method, problem: Problem, seed: int, parameters: dict[str, Any], error: BaseException
+) -> Values:
     traceback.print_exception(error)
-    reason = f"{type(error).__name__}: {error}"
-    empty = Values(np.empty(0))
-    return _complete(get_method(method), problem, seed, {}, empty, {"gap": reason})
+    reason = {"gap": f"{type(error).__name__}: {error}"}
+    return _complete(method, problem, seed, parameters, Values(np.empty(0)), reason)
 
 
 def _complete(

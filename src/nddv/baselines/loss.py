@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 
 
 def small_loss(
@@ -24,8 +25,6 @@ def small_loss(
     -------
     (n,) values, at most 0.
     """
-    from sklearn.linear_model import LogisticRegression
-
     model = LogisticRegression(C=C, max_iter=max_iter).fit(X, y)
     column = np.searchsorted(model.classes_, y)
     log_likelihood: NDArray[np.float64] = model.predict_log_proba(X)[np.arange(len(y)), column]

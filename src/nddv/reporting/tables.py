@@ -153,7 +153,7 @@ HEADINGS = {
 
 def format_table(table: pd.DataFrame) -> pd.DataFrame:
     """Turn numbers into text: ``0.712 ± 0.034``, two digits for published, ``—`` for none."""
-    digits = {"published": 2, "seconds": 2}
+    digits = {"published": 2}
     text = pd.DataFrame(index=table.index)
     for name, heading in HEADINGS.items():
         if f"{name}_sd" in table:
