@@ -1,0 +1,42 @@
+"""Reproduction of the paper: problems -> values -> evaluation -> tables, figures, report."""
+
+import os
+import sys
+
+from snakemake.utils import min_version, validate
+
+min_version("9.0")
+
+# The library is used from the sources of this folder, also inside conda environments.
+SRC = os.path.join(workflow.basedir, "src")
+sys.path.insert(0, SRC)
+os.environ.update(
+    PYTHONPATH=os.pathsep.join([SRC, os.getenv("PYTHONPATH", "")]).rstrip(os.pathsep)
+)
+
+
+# What the experiment is, which data sets and methods there are; --configfile overlays all three.
+configfile: os.path.join(workflow.basedir, "config", "config.yaml")
+configfile: os.path.join(workflow.basedir, "config", "datasets.yaml")
+configfile: os.path.join(workflow.basedir, "config", "methods.yaml")
+
+
+validate(config, "workflow/schemas/config.schema.yaml")
+validate(config["datasets"], "workflow/schemas/datasets.schema.yaml")
+validate(config["settings"], "workflow/schemas/methods.schema.yaml")
+
+
+report: "workflow/report/workflow.rst"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/problems.smk"
+include: "workflow/rules/values.smk"
+include: "workflow/rules/evaluation.smk"
+include: "workflow/rules/reporting.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        get_final_output(),

@@ -1,0 +1,26 @@
+"""Problems: a data set, split, standardised and corrupted; all seeds in one job."""
+
+
+rule make_problems:
+    output:
+        problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
+        corruptions=for_seeds(f"results/problems/{ADDRESS}/corruption.npz"),
+    log:
+        f"results/logs/make_problems/{PROBLEM}.log",
+    benchmark:
+        f"results/benchmarks/make_problems/{PROBLEM}.tsv"
+    conda:
+        "../../envs/learn.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        dataset=dataset_entry,
+        sizes=config["sizes"],
+        seeds=SEEDS,
+        sources=source_hash("files", "problems"),
+    message:
+        "Problems of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
+    script:
+        "../scripts/make_problems.py"

@@ -1,0 +1,65 @@
+"""Values: one score per training point. NDDV has a job per seed, a baseline one for all seeds."""
+
+
+rule value_nddv:
+    input:
+        problem=f"results/problems/{ADDRESS}/problem.npz",
+    output:
+        values=expand(
+            f"results/values/{ADDRESS}/{{method}}.npz",
+            method=NDDV_METHODS,
+            allow_missing=True,
+        ),
+        records=expand(
+            f"results/values/{ADDRESS}/{{method}}.json",
+            method=NDDV_METHODS,
+            allow_missing=True,
+        ),
+    log:
+        f"results/logs/value_nddv/{ADDRESS}.log",
+    benchmark:
+        f"results/benchmarks/value_nddv/{ADDRESS}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+        gpu=1,
+    params:
+        methods=NDDV_METHODS,
+        settings=config["settings"]["nddv"],
+        settings_hash=config_hash(config["settings"]["nddv"]),
+        sources=source_hash(
+            "files", "values", "problems", "methods", "estimator", "dynamics"
+        ),
+    message:
+        "NDDV on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"
+    script:
+        "../scripts/value_nddv.py"
+
+
+rule value_baseline:
+    input:
+        problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
+    output:
+        values=for_seeds(f"results/values/{ADDRESS}/{{baseline}}.npz"),
+        records=for_seeds(f"results/values/{ADDRESS}/{{baseline}}.json"),
+    log:
+        f"results/logs/value_baseline/{PROBLEM}/{{baseline}}.log",
+    benchmark:
+        f"results/benchmarks/value_baseline/{PROBLEM}/{{baseline}}.tsv"
+    conda:
+        "../../envs/learn.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        seeds=SEEDS,
+        settings=baseline_settings,
+        sources=source_hash("files", "values", "problems", "methods", "baselines"),
+    message:
+        "{wildcards.baseline} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
+    script:
+        "../scripts/value_baseline.py"

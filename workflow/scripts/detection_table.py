@@ -1,0 +1,27 @@
+"""Write the detection table of all problems."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from nddv.files import log_to
+from nddv.reporting.tables import Provenance, detection_table, read_published, write_table
+
+TITLE = "Detection of corrupted training points"
+
+
+def main(scores_paths, published_path, config, seeds, csv_path):
+    scores = pd.concat([pd.read_csv(path) for path in scores_paths], ignore_index=True)
+    table = detection_table(scores, read_published(published_path))
+    write_table(Path(csv_path).with_suffix(""), table, TITLE, Provenance(config, seeds))
+
+
+if __name__ == "__main__":
+    with log_to(snakemake.log[0]):
+        main(
+            snakemake.input.scores,
+            snakemake.input.published,
+            snakemake.params.config,
+            snakemake.params.seeds,
+            snakemake.output.csv,
+        )

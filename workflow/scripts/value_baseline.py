@@ -1,0 +1,21 @@
+"""Value the problems of all seeds with one baseline."""
+
+from nddv.files import log_to, save_values
+from nddv.methods import value_or_gap
+from nddv.problems import load_problem
+
+
+def main(problem_paths, seeds, method, settings, values_paths):
+    for problem_path, seed, path in zip(problem_paths, seeds, values_paths, strict=True):
+        save_values(path, value_or_gap(method, load_problem(problem_path), seed, **settings))
+
+
+if __name__ == "__main__":
+    with log_to(snakemake.log[0]):
+        main(
+            snakemake.input.problems,
+            snakemake.params.seeds,
+            snakemake.wildcards.baseline,
+            snakemake.params.settings,
+            snakemake.output.values,
+        )
