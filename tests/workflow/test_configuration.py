@@ -1,0 +1,172 @@
+"""Configuration, schemas, environments and the library say the same thing."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from nddv.baselines import knn_shapley, small_loss
+from nddv.methods import METHODS
+from nddv.problems.make import SIDE_SIZES
+from nddv.problems.sources import BUILT_IN, SOURCES
+
+ROOT = Path(__file__).parents[2]
+SCHEMAS = ROOT / "workflow" / "schemas"
+# What the workflow sets by itself, from the problem and the machine.
+NOT_SETTINGS = {"readout", "task", "random_state", "device", "progress"}
+
+
+def read(path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def config(name):
+    return read(ROOT / "config" / f"{name}.yaml")
+
+
+@pytest.fixture(scope="module")
+def schema():
+    return {
+        name: read(SCHEMAS / f"{name}.schema.yaml") for name in ("config", "datasets", "methods")
+    }
+
+
+def objects(schema):
+    """Every part of a schema that describes an object with named properties."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object" and "properties" in schema:
+            yield schema
+        for key, part in schema.items():
+            if key not in ("if", "then"):
+                yield from objects(part)
+
+
+def test_schemas_let_no_unknown_key_pass(schema):
+    for one in schema.values():
+        for part in objects(one):
+            assert part["additionalProperties"] is False
+
+
+def test_config_and_schema_name_the_same_keys(schema):
+    properties = schema["config"]["properties"]
+    keys = {**config("config"), **config("datasets"), **config("methods")}
+    assert set(properties) == set(keys) == set(schema["config"]["required"])
+    assert set(config("embedded")) <= set(config("config"))
+    for name in ("sizes", "detection"):
+        assert set(properties[name]["properties"]) == set(keys[name])
+
+
+def test_methods_in_schema_and_library_are_the_same(schema):
+    assert schema["config"]["properties"]["methods"]["items"]["enum"] == list(METHODS)
+    assert config("config")["methods"] == list(METHODS)
+    shared = {"nddv" if name.startswith("nddv-") else name for name in METHODS}
+    assert set(schema["methods"]["properties"]) == set(config("methods")["settings"]) == shared
+
+
+@pytest.mark.parametrize(
+    ("method", "function"), [("knn-shapley", knn_shapley), ("small-loss", small_loss)]
+)
+def test_baseline_settings_are_the_defaults(schema, method, function):
+    parameters = inspect.signature(function).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    assert config("methods")["settings"][method] == defaults
+    assert set(schema["methods"]["properties"][method]["properties"]) == set(defaults)
+
+
+def test_nddv_settings_are_the_defaults_of_the_estimator(schema):
+    from nddv import NDDV
+
+    parameters = NDDV().get_params()
+    defaults = {name: value for name, value in parameters.items() if name not in NOT_SETTINGS}
+    assert config("methods")["settings"]["nddv"] == defaults
+    assert set(schema["methods"]["properties"]["nddv"]["properties"]) == set(defaults)
+
+
+def test_data_sets_in_config_and_library_are_the_same(schema):
+    entries = config("datasets")["datasets"]
+    about = {"title", "task", "citation"}
+    plain = {n: {k: v for k, v in e.items() if k not in about} for n, e in entries.items()}
+    assert plain == BUILT_IN
+    sources = schema["datasets"]["additionalProperties"]["properties"]["source"]["enum"]
+    assert set(sources) == set(SOURCES)
+    assert config("config")["sizes"] == SIDE_SIZES
+
+
+def test_reporting_seeds_are_five():
+    assert config("config")["seeds"] == [0, 1, 2, 3, 4]
+    assert "seeds" not in config("embedded")
+
+
+@pytest.mark.parametrize(
+    ("overlay", "message"),
+    [
+        ({"seedz": [1]}, "'seedz' was unexpected"),
+        ({"methods": ["nddv-pat"]}, "'nddv-pat' is not one of"),
+        ({"settings": {"knn-shapley": {"kk": 3}}}, "'kk' was unexpected"),
+        ({"settings": {"nddv": {"epoch": 3}}}, "'epoch' was unexpected"),
+        ({"problems": [{"dataset": "2dplanes", "n": 60, "corruption": "label0"}]}, "label0"),
+        ({"problems": [{"dataset": "3dplanes", "n": 60, "corruption": "label10"}]}, "Unknown data"),
+        ({"seeds": [1, 1]}, "non-unique"),
+        ({"detection": {"minimum_flagged": 2}}, "greater than the maximum"),
+    ],
+)
+def test_a_mistake_is_refused_before_anything_runs(finished, overlay, message):
+    done = finished.snakemake("--dry-run", overlay=overlay, check=False)
+    assert done.returncode != 0
+    assert message in done.stdout
+
+
+def test_snakemake_lint_and_snakefmt_are_content(finished):
+    finished.snakemake("--lint")
+    done = subprocess.run(
+        [sys.executable, "-m", "snakefmt", "--check", "Snakefile", "workflow"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def rules():
+    for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
+        for block in re.split(r"^rule ", path.read_text(), flags=re.MULTILINE)[1:]:
+            yield pytest.param(block, id=block.split(":")[0])
+
+
+@pytest.mark.parametrize("block", list(rules()))
+def test_every_rule_is_fully_described(block):
+    directives = set(re.findall(r"^    (\w+):", block, flags=re.MULTILINE))
+    wanted = {"output", "params", "log", "benchmark", "conda", "threads", "resources", "message"}
+    assert wanted | {"script"} <= directives
+    assert "run" not in directives
+    assert "source_hash(" in block
+    for resource in ("mem_mb=", "runtime="):
+        assert resource in block
+
+
+CONDA_TO_PIP = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda p: p.stem)
+def test_environments_are_pinned_within_the_bounds_of_the_package(path):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bounds = {r.name: r.specifier for r in map(Requirement, project["dependencies"])}
+    environment = read(path)
+    assert environment["channels"] == ["conda-forge", "nodefaults"]
+    for line in environment["dependencies"]:
+        match = re.fullmatch(r"([a-z-]+) =(\d+(?:\.\d+)+)", line)
+        assert match, f"{line!r} is not pinned"
+        name, version = CONDA_TO_PIP.get(match[1], match[1]), match[2]
+        if name == "python":
+            assert version == "3.11"
+            continue
+        assert bounds[name].contains(version), f"{line!r} is outside {bounds[name]}"

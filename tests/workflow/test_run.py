@@ -1,0 +1,167 @@
+"""The workflow from data to table, figure and report, run for real."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+METHODS = [
+    "nddv-terminal",
+    "nddv-path",
+    "nddv-participation",
+    "small-loss",
+    "knn-shapley",
+    "random",
+]
+PROBLEM = "2dplanes/n60/label10"
+VALUE_RULES = {"value_nddv", "value_baseline"}
+EVALUATION_RULES = {"evaluate_detection", "detection_table", "detection_curve"}
+
+
+@pytest.mark.parametrize("seed", [100, 101])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_leaves_values_and_a_record(finished, method, seed):
+    folder = finished.folder / "results" / "values" / PROBLEM / f"seed{seed}"
+    with np.load(folder / f"{method}.npz", allow_pickle=False) as stored:
+        values = stored["values"]
+    assert values.shape == (60,)
+    assert np.isfinite(values).all()
+    record = json.loads((folder / f"{method}.json").read_text())
+    assert record["method"] == method
+    assert record["problem"] == f"{PROBLEM}/seed{seed}"
+    assert record["seed"] == seed
+    assert record["seconds"] > 0
+    assert record["versions"]["numpy"] == np.__version__
+    assert len(record["params_hash"]) == 12
+    if method.startswith("nddv-"):
+        assert record["params"]["epochs"] == 2
+        assert abs(values.sum()) < 1e-6 * max(1.0, np.abs(values).sum())
+
+
+def test_the_table_has_every_method_chance_and_the_gaps(finished):
+    table = pd.read_csv(finished.folder / "reports" / "tables" / "detection.csv")
+    ours = table[table["n"] == 60].set_index("method")
+    assert list(ours.index) == [*METHODS, "chance", "chance-everything"]
+    assert (ours.loc[METHODS, "runs"] == 2).all()
+    assert ours.loc[METHODS, "f1"].between(0, 1).all()
+    assert ours.loc["chance", "f1"] == pytest.approx(0.1)
+    assert set(table["seeds"]) == {"100 101"}
+    assert table["config"].str.fullmatch("[0-9a-f]{12}").all()
+    gaps = table[table["method"] == "all"]
+    assert len(gaps) == 7  # the paper's problems, none of which has n = 60
+    for suffix in ("md", "html"):
+        assert "KNN-Shapley" in (
+            finished.folder / "reports" / "tables" / f"detection.{suffix}"
+        ).read_text(encoding="utf-8")
+
+
+def test_figures_logs_and_benchmarks_exist(finished):
+    figures = finished.folder / "reports" / "figures"
+    assert (figures / "detection_curve.png").stat().st_size > 10_000
+    assert "corrupted points found" in (figures / "detection_curve.svg").read_text()
+    results = finished.folder / "results"
+    logs = {path.relative_to(results / "logs").parts[0] for path in results.glob("logs/**/*.log")}
+    assert VALUE_RULES | {"make_problems", "evaluate_detection"} <= logs
+    assert (results / "benchmarks" / "value_nddv" / PROBLEM / "seed100.tsv").exists()
+    assert not list(finished.folder.glob("results/**/.*"))  # no temporary files left
+
+
+def test_a_second_run_does_nothing(finished):
+    assert finished.planned() == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "rerun"),
+    [
+        ("reporting/tables.py", {"detection_table", "detection_curve"}),
+        ("evaluation/detection.py", EVALUATION_RULES),
+        ("dynamics/__init__.py", {"value_nddv"} | EVALUATION_RULES),
+        ("estimator.py", {"value_nddv"} | EVALUATION_RULES),
+        ("baselines/neighbours.py", {"value_baseline"} | EVALUATION_RULES),
+        ("problems/splits.py", {"make_problems"} | VALUE_RULES | EVALUATION_RULES),
+    ],
+)
+def test_a_changed_source_reruns_what_depends_on_it(project, source, rerun):
+    project.append(source, "\n# changed\n")
+    assert project.planned() == rerun
+
+
+def test_a_changed_setting_reruns_its_method_only(project):
+    settings = {"nddv": {"epochs": 2}, "knn-shapley": {"k": 3}}
+    project.snakemake(overlay={"settings": settings})
+    table = project.folder / "results" / "values" / PROBLEM / "seed100"
+    assert json.loads((table / "knn-shapley.json").read_text())["params"]["k"] == 3
+    kept = (table / "small-loss.npz").stat().st_mtime
+    assert kept < (table / "knn-shapley.npz").stat().st_mtime
+    assert project.planned({"settings": settings}) == set()
+    assert project.planned({"settings": {"nddv": {"epochs": 3}, "knn-shapley": {"k": 3}}}) == (
+        {"value_nddv"} | EVALUATION_RULES
+    )
+
+
+def test_values_made_again_are_the_same(project):
+    folder = project.folder / "results" / "values" / PROBLEM / "seed101"
+    before = {path.name: np.load(path)["values"] for path in folder.glob("*.npz")}
+    shutil.rmtree(folder)
+    project.snakemake("--forcerun", "value_nddv", "value_baseline")
+    assert set(before) == {f"{method}.npz" for method in METHODS}
+    for name, values in before.items():
+        np.testing.assert_array_equal(np.load(folder / name)["values"], values)
+
+
+def test_a_method_that_cannot_is_a_visible_gap(project):
+    project.append(
+        "baselines/loss.py",
+        "\n\ndef small_loss(*data, **parameters):\n    raise ValueError('too few | points')\n",
+    )
+    project.snakemake()
+    table = pd.read_csv(project.folder / "reports" / "tables" / "detection.csv")
+    row = table[table["method"] == "small-loss"].iloc[0]
+    assert row["runs"] == 0
+    assert np.isnan(row["f1"])
+    assert row["note"] == "2 of 2 seeds gave no values: ValueError: too few | points"
+    svg = (project.folder / "reports" / "figures" / "detection_curve.svg").read_text()
+    assert "Small loss: no values" in svg
+    log = project.folder / "results" / "logs" / "value_baseline" / PROBLEM / "small-loss.log"
+    assert "Traceback" in log.read_text()
+
+
+def test_a_bug_fails_loudly_and_leaves_no_output(project):
+    project.append(
+        "baselines/loss.py",
+        "\n\ndef small_loss(*data, **parameters):\n    raise KeyError('a bug')\n",
+    )
+    done = project.snakemake(check=False)
+    assert done.returncode != 0
+    log = project.folder / "results" / "logs" / "value_baseline" / PROBLEM / "small-loss.log"
+    assert "KeyError: 'a bug'" in log.read_text()
+    assert "a bug" in done.stdout  # shown, not only stored
+    assert not list(project.folder.glob("results/values/**/small-loss.npz"))
+
+
+def test_too_few_rows_names_data_set_and_remedy(project):
+    overlay = {"problems": [{"dataset": "digits", "n": 1790, "corruption": "label10"}]}
+    done = project.snakemake(overlay=overlay, check=False)
+    assert done.returncode != 0
+    assert "data set digits: 1850 rows are needed" in done.stdout
+    assert "lower n" in done.stdout
+
+
+def test_the_report_carries_captions_and_no_path_of_this_machine(project):
+    report = project.folder / "reports" / "report.html"
+    project.snakemake("--report", str(report))
+    text = report.read_text(encoding="utf-8")
+    assert "Budget-matched" in text
+    assert "Neural Dynamic Data Valuation, reproduced" in text
+    assert str(project.folder) not in text
+
+
+def test_results_can_live_in_another_folder(finished, tmp_path):
+    overlay = {"methods": ["random"]}
+    finished.snakemake("--directory", str(tmp_path), overlay=overlay)
+    table = pd.read_csv(tmp_path / "reports" / "tables" / "detection.csv")
+    assert table["method"].iloc[0] == "random"
