@@ -83,7 +83,7 @@ bench: $(READY) ## what a valuation costs, beside a random forest
 	@for f in benchmarks/bench_*.py; do echo "$$f"; $(BIN)/python "$$f" || exit 1; done
 
 opendataval: $(READY) ## add the OpenDataVal baselines to .venv
-	$(BIN)/python -m pip install --quiet geomloss==0.2.6 requests tqdm
+	$(BIN)/python -m pip install --quiet --editable '.[opendataval]'
 	$(BIN)/python -m pip install --quiet --no-deps opendataval==1.3.0
 
 clean: ## remove results and caches (the reports stay)

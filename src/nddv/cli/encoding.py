@@ -129,7 +129,8 @@ def learn_encoding(table: Table, rules: Rules) -> Encoding:
     for option, names in (("--categorical", rules.categorical), ("--drop, --id", rules.ignore)):
         table.check_columns(names, option)
     notices: list[str] = []
-    columns = []
+    columns: list[Column] = []
+    constant: list[str] = []
     for name in table.frame.columns:
         if name in rules.ignore:
             continue
@@ -144,7 +145,9 @@ def learn_encoding(table: Table, rules: Rules) -> Encoding:
         if column.varies:
             columns.append(column)
         else:
-            notices.append(f"column {name!r} does not vary: dropped")
+            constant.append(str(name))
+    if constant:
+        notices.append(f"{_columns(constant)} not vary: dropped")
     if not columns:
         raise TableError(
             f"{table.path} has no column to value the rows by: besides the target, and what is "
@@ -329,6 +332,8 @@ def _numbers(series: pd.Series, kind: Kind) -> NDArray[np.float64]:
         return (stamps.dt.total_seconds() / SECONDS_A_DAY).to_numpy(dtype=np.float64)
     if pd.api.types.is_timedelta64_dtype(series):
         return (series.dt.total_seconds() / SECONDS_A_DAY).to_numpy(dtype=np.float64)
+    if pd.api.types.is_numeric_dtype(series):
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
     return series.astype(object).where(series.notna(), np.nan).to_numpy().astype(np.float64)
 
 
@@ -364,6 +369,13 @@ def _is_saved_index(name: str, series: pd.Series) -> bool:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _columns(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"column {names[0]!r} does"
+    shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
+    return f"{len(names)} columns ({shown}) do"
 
 
 def _and_more(number: int) -> str:
