@@ -57,6 +57,9 @@ def test_mean_spread_and_published_stand_side_by_side(evaluated):
     f1 = scores.loc[scores["method"] == "knn-shapley", "f1_budget"]
     assert knn["f1"] == pytest.approx(f1.mean())
     assert knn["f1_sd"] == pytest.approx(f1.std(ddof=1))
+    area = scores.loc[scores["method"] == "knn-shapley", "area"]
+    assert area.std(ddof=1) > 0
+    assert knn["area_sd"] == pytest.approx(area.std(ddof=1))
     assert (knn["published"], knn["published_sd"]) == (0.30, 0.007)
     assert knn["runs"] == 2
     assert knn["note"] == ""

@@ -41,7 +41,9 @@ def detection_curves(curves: pd.DataFrame, scores: pd.DataFrame) -> Figure:
     for panel, problem in zip(axes, problems, strict=False):
         selected = [(frame[PROBLEM] == list(problem)).all(axis=1) for frame in (curves, scores)]
         _draw_problem(panel, curves[selected[0]], scores[selected[1]])
-        panel.set_title("{}, n = {}, {}".format(*problem), fontsize=10)
+        rate = 100 * scores.loc[selected[1], "chance_budget"].mean()
+        title = "{}, n = {}, {}".format(*problem) + f" ({rate:g} % of the points corrupted)"
+        panel.set_title(title, fontsize=10)
     for panel in axes[len(problems) :]:
         panel.set_visible(False)
     figure.suptitle("How many corrupted points are found by inspecting the lowest values first")
