@@ -27,7 +27,8 @@ def small_loss(
     """
     model = LogisticRegression(C=C, max_iter=max_iter).fit(X, y)
     column = np.searchsorted(model.classes_, y)
-    log_likelihood: NDArray[np.float64] = model.predict_log_proba(X)[np.arange(len(y)), column]
-    # predict_log_proba gives −inf where the probability underflows; keep such points lowest.
+    # predict_log_proba gives −inf where the probability underflows; such points stay lowest.
+    with np.errstate(divide="ignore"):
+        log_likelihood: NDArray[np.float64] = model.predict_log_proba(X)[np.arange(len(y)), column]
     smallest = np.log(np.finfo(np.float64).tiny)
     return np.maximum(log_likelihood, smallest).astype(np.float64)
