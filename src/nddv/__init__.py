@@ -1,0 +1,32 @@
+"""Neural Dynamic Data Valuation: one training run, one adjoint pass, one value per data point.
+
+    import nddv
+    values = nddv.value(X, y).values          # one call
+    model = nddv.NDDV(readout="path").fit(X, y, X_meta, y_meta)   # scikit-learn style
+
+The names are loaded when they are first used: importing the package costs nothing, which the
+workflow and the command line rely on.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nddv.estimator import NDDV, value
+    from nddv.values import Values
+
+__all__ = ["NDDV", "Values", "value"]
+
+_HOMES = {"NDDV": "nddv.estimator", "value": "nddv.estimator", "Values": "nddv.values"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'nddv' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

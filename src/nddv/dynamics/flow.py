@@ -1,0 +1,173 @@
+"""The controlled mean-field flow: parameters, forward Euler path, population aggregate.
+
+    X_{s+1} = X_s + [a(μ_s − X_s) + ψ_s(X_s)]Δt + σ ΔW_s,   μ_s = N⁻¹ Σ_i v_i X_{i,s}
+
+(Eqs. lq_drift, weighted_mean_state, discrete_soc), with X_0 = encoder(x) and the terminal map
+ψ_S a linear layer on X_S. N is the number of points that move together: the batch in training,
+the whole training set when scoring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod, sqrt
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nddv.dynamics.layers import Chain, ConstantLayer, DenseLayer, KANLayer, Layer
+
+CONTROLS = ("kan", "mlp", "open_loop")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Views into one flat parameter vector."""
+
+    encoder: Sequence[Tensor]
+    controls: Sequence[Sequence[Tensor]]
+    head: Sequence[Tensor]
+
+
+@dataclass(frozen=True)
+class Path:
+    """A realised Euler path of B points.
+
+    states: S+1 tensors (B, W); aggregates: S tensors (W,); outputs: S tensors ψ_s(X_s), (B, W).
+    """
+
+    states: list[Tensor]
+    aggregates: list[Tensor]
+    outputs: list[Tensor]
+    caches: list[Any]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Architecture and constants of the controlled flow; holds no parameters.
+
+    Parameters
+    ----------
+    features, outputs : input dimension d, and number of classes (1 for regression).
+    width : W, dimension of the state.
+    steps, horizon : S Euler steps on [0, T].
+    interaction, diffusion : a and σ (Σ = σ I) of Eq. lq_drift.
+    running_cost : weight ρ of R_i = ρ/2 ‖ψ_s(X_{i,s})‖².
+    control : "kan" or "mlp" (feedback, one network per Euler step) or "open_loop" (a vector).
+    hidden, centers, reach, nu : hidden width of the control; KAN bases, their range, smoothness.
+    """
+
+    features: int
+    outputs: int
+    width: int = 32
+    steps: int = 3
+    horizon: float = 1.0
+    interaction: float = 1.0
+    diffusion: float = 0.01
+    running_cost: float = 0.01
+    control: str = "kan"
+    hidden: int = 25
+    centers: int = 8
+    reach: float = 2.0
+    nu: float = 1.5
+
+    def __post_init__(self) -> None:
+        if self.control not in CONTROLS:
+            raise ValueError(f"unknown control {self.control!r}: choose one of {CONTROLS}")
+
+    @property
+    def dt(self) -> float:
+        return self.horizon / self.steps
+
+    @cached_property
+    def encoder(self) -> DenseLayer:
+        return DenseLayer(self.features, self.width, activation=False)
+
+    @cached_property
+    def head(self) -> DenseLayer:
+        return DenseLayer(self.width, self.outputs, activation=False)
+
+    @cached_property
+    def controller(self) -> Layer:
+        """The architecture of one ψ_s; every Euler step has parameters of its own."""
+        if self.control == "open_loop":
+            return ConstantLayer(self.width)
+        if self.control == "mlp":
+            return Chain(
+                (
+                    DenseLayer(self.width, self.hidden, activation=True),
+                    DenseLayer(self.hidden, self.width, activation=False),
+                )
+            )
+        kan = {"centers": self.centers, "reach": self.reach, "nu": self.nu}
+        return Chain(
+            (KANLayer(self.width, self.hidden, **kan), KANLayer(self.hidden, self.width, **kan))
+        )
+
+    @cached_property
+    def _blocks(self) -> list[Layer]:
+        return [self.encoder, *[self.controller] * self.steps, self.head]
+
+    @cached_property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [shape for block in self._blocks for shape in block.shapes()]
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        return [prod(shape) for shape in self.shapes]
+
+    def init(self, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
+        """A fresh flat parameter vector."""
+        return flatten([p for block in self._blocks for p in block.init(generator, dtype)])
+
+    def unpack(self, flat: Tensor) -> Parameters:
+        """Name the parts of a flat parameter vector (views, no copy)."""
+        parts = [p.view(s) for p, s in zip(flat.split(self.sizes), self.shapes, strict=True)]
+        per_control = len(self.controller.shapes())
+        stop = 2 + per_control * self.steps
+        controls = [parts[i : i + per_control] for i in range(2, stop, per_control)]
+        return Parameters(parts[:2], controls, parts[stop:])
+
+
+def flatten(tensors: Sequence[Tensor]) -> Tensor:
+    return torch.cat([t.reshape(-1) for t in tensors])
+
+
+def euler_step(flow: Flow, x: Tensor, mu: Tensor, control: Tensor, noise: Tensor) -> Tensor:
+    """One Euler–Maruyama step (Eq. discrete_state_map); `noise` is standard normal."""
+    a_dt = flow.interaction * flow.dt
+    x = (1 - a_dt) * x + a_dt * mu + flow.dt * control
+    return x + flow.diffusion * sqrt(flow.dt) * noise if flow.diffusion else x
+
+
+def rollout(
+    flow: Flow,
+    controls: Sequence[Sequence[Tensor]],
+    x0: Tensor,
+    noise: Tensor,
+    mass: Tensor | None = None,
+    aggregates: Sequence[Tensor] | None = None,
+) -> Path:
+    """Forward Euler path of B points (Algorithm 1, line 4).
+
+    Either `mass` (B,) is given, the points' shares v_i in their own aggregate
+    μ_s = B⁻¹ Σ v_i X_{i,s}, or `aggregates`, a path μ_0 … μ_{S−1} made by other points.
+
+    x0: (B, W) initial states; noise: (S, B, W) standard normal.
+    """
+    if (mass is None) == (aggregates is None):
+        raise ValueError("give either the points' mass or a fixed aggregate path")
+    path = Path([x0], [], [], [])
+    x = x0
+    for s in range(flow.steps):
+        mu = mass @ x / len(x) if mass is not None else aggregates[s]  # type: ignore[index]
+        control, cache = flow.controller.forward(controls[s], x)
+        x = euler_step(flow, x, mu, control, noise[s])
+        path.states.append(x)
+        path.aggregates.append(mu)
+        path.outputs.append(control)
+        path.caches.append(cache)
+    return path

@@ -1,0 +1,74 @@
+"""Matérn kernels, the radial bases of the KAN layers (Eqs. matern_kernel, matern_three_halves)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import gamma, inf, sqrt
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import kv
+from torch import Tensor
+
+
+def matern(distance: ArrayLike, nu: float, length_scale: float = 1.0) -> NDArray[np.float64]:
+    """Matérn kernel of any smoothness through the Bessel form (Eq. matern_kernel).
+
+    `nu=inf` is the Gaussian limit. For evaluation and plots; training uses `KERNELS`,
+    whose closed forms have cheap derivatives.
+    """
+    if not nu > 0:
+        raise ValueError(f"nu must be positive, got {nu}")
+    r = np.abs(np.asarray(distance, dtype=float)) / length_scale
+    if nu == inf:
+        return np.asarray(np.exp(-0.5 * r**2))
+    z = np.sqrt(2 * nu) * np.maximum(r, 1e-300)
+    with np.errstate(invalid="ignore", over="ignore"):
+        k = 2 ** (1 - nu) / gamma(nu) * z**nu * kv(nu, z)
+    return np.where(z < 1e-12, 1.0, np.nan_to_num(k, nan=0.0))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel k(x, c) = value(u, e) with u = scale·(x − c)/ℓ and e = envelope(u).
+
+    `slope(u, e)` is dk/du. Every function is made of differentiable torch operations, so that
+    gradients written with `slope` can themselves be differentiated (the participation replay).
+    """
+
+    scale: float
+    envelope: Callable[[Tensor], Tensor]
+    value: Callable[[Tensor, Tensor], Tensor]
+    slope: Callable[[Tensor, Tensor], Tensor]
+
+
+def _exponential(u: Tensor) -> Tensor:
+    return torch.exp(-u.abs())
+
+
+KERNELS: dict[float, Kernel] = {
+    0.5: Kernel(1.0, _exponential, lambda u, e: e, lambda u, e: -torch.sign(u) * e),
+    1.5: Kernel(
+        sqrt(3.0), _exponential, lambda u, e: torch.addcmul(e, u.abs(), e), lambda u, e: -u * e
+    ),
+    2.5: Kernel(
+        sqrt(5.0),
+        _exponential,
+        lambda u, e: (1 + u.abs() + u * u / 3) * e,
+        lambda u, e: -u * (1 + u.abs()) * e / 3,
+    ),
+    inf: Kernel(1.0, lambda u: torch.exp(-0.5 * u * u), lambda u, e: e, lambda u, e: -u * e),
+}
+"""Closed forms by smoothness ν; ν = inf is the Gaussian limit."""
+
+
+def kernel(nu: float) -> Kernel:
+    """The closed-form kernel of smoothness `nu`."""
+    if nu not in KERNELS:
+        raise ValueError(
+            f"no closed form for a Matérn control with nu={nu}: choose one of "
+            f"{', '.join(str(k) for k in KERNELS)} (nddv.dynamics.kernels.matern evaluates any nu)"
+        )
+    return KERNELS[nu]

@@ -1,0 +1,190 @@
+"""Layers with explicit pullbacks, the building blocks of the control ψ_s.
+
+The adjoint recursion needs vector–Jacobian products of the control, at every Euler step of every
+batch. Writing them out, instead of building an autograd graph, makes a training step several
+times cheaper; and since a pullback is itself made of differentiable torch operations, autograd
+can differentiate through it once more when the participation readout asks.
+
+A layer is a frozen description without state. Its parameters are handed in as a list of tensors:
+
+    y, cache = layer.forward(params, x)             # x: (B, inputs) -> y: (B, outputs)
+    dx, dparams = layer.pullback(params, cache, dy)  # dy: (B, outputs)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from nddv.dynamics.kernels import kernel
+
+Shape = tuple[int, ...]
+
+
+class Layer(Protocol):
+    """What a layer must offer."""
+
+    def shapes(self) -> list[Shape]: ...
+
+    def init(self, generator: torch.Generator, dtype: torch.dtype) -> list[Tensor]: ...
+
+    def forward(self, params: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Any]: ...
+
+    def pullback(
+        self, params: Sequence[Tensor], cache: Any, dy: Tensor
+    ) -> tuple[Tensor, list[Tensor]]: ...
+
+
+def _silu_slope(x: Tensor, sigmoid: Tensor) -> Tensor:
+    return sigmoid * (1 + x * (1 - sigmoid))
+
+
+def _normal(shape: Shape, std: float, generator: torch.Generator, dtype: torch.dtype) -> Tensor:
+    # drawn in float64 so that float32 and float64 runs start from the same point
+    return (torch.randn(shape, generator=generator, dtype=torch.float64) * std).to(dtype)
+
+
+@dataclass(frozen=True)
+class KANLayer:
+    """Learned univariate functions summed over inputs (Eqs. kan_control, rbf).
+
+    y_q = Σ_p [α_b SiLU(x_p) + Σ_g α_k,g h_k(x_p, c_g)], with `centers` Matérn bases c_g evenly on
+    [−reach, reach]; the length scale is their spacing. Xavier initialisation.
+    """
+
+    inputs: int
+    outputs: int
+    centers: int
+    reach: float
+    nu: float
+
+    def shapes(self) -> list[Shape]:
+        return [((self.centers + 1) * self.inputs, self.outputs)]
+
+    def init(self, generator: torch.Generator, dtype: torch.dtype) -> list[Tensor]:
+        std = sqrt(2.0 / (self.inputs * (self.centers + 1) + self.outputs))
+        return [_normal(self.shapes()[0], std, generator, dtype)]
+
+    def _grid(self, x: Tensor) -> tuple[Tensor, float]:
+        length_scale = 2 * self.reach / max(self.centers - 1, 1)
+        scale = kernel(self.nu).scale / length_scale
+        grid = torch.linspace(
+            -self.reach * scale, self.reach * scale, self.centers, dtype=x.dtype, device=x.device
+        )
+        return grid.unsqueeze(1), scale
+
+    def forward(self, params: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Any]:
+        basis = kernel(self.nu)
+        grid, scale = self._grid(x)
+        u = (x * scale).unsqueeze(1) - grid  # (B, centers, inputs)
+        e = basis.envelope(u)
+        sigmoid = torch.sigmoid(x)
+        features = torch.cat([basis.value(u, e), (x * sigmoid).unsqueeze(1)], dim=1)
+        features = features.reshape(len(x), -1)
+        return features @ params[0], (x, u, e, sigmoid, features)
+
+    def pullback(
+        self, params: Sequence[Tensor], cache: Any, dy: Tensor
+    ) -> tuple[Tensor, list[Tensor]]:
+        x, u, e, sigmoid, features = cache
+        basis = kernel(self.nu)
+        _, scale = self._grid(x)
+        dfeatures = (dy @ params[0].T).view(len(x), self.centers + 1, self.inputs)
+        dx = (dfeatures[:, :-1] * basis.slope(u, e)).sum(1) * scale
+        dx = torch.addcmul(dx, dfeatures[:, -1], _silu_slope(x, sigmoid))
+        return dx, [features.T @ dy]
+
+
+@dataclass(frozen=True)
+class DenseLayer:
+    """y = act(x A + b), `activation` SiLU or none. Xavier initialisation, zero bias."""
+
+    inputs: int
+    outputs: int
+    activation: bool
+
+    def shapes(self) -> list[Shape]:
+        return [(self.inputs, self.outputs), (self.outputs,)]
+
+    def init(self, generator: torch.Generator, dtype: torch.dtype) -> list[Tensor]:
+        std = sqrt(2.0 / (self.inputs + self.outputs))
+        weight = _normal((self.inputs, self.outputs), std, generator, dtype)
+        return [weight, torch.zeros(self.outputs, dtype=dtype)]
+
+    def forward(self, params: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Any]:
+        z = torch.addmm(params[1], x, params[0])
+        return (F.silu(z) if self.activation else z), (x, z)
+
+    def pullback(
+        self, params: Sequence[Tensor], cache: Any, dy: Tensor
+    ) -> tuple[Tensor, list[Tensor]]:
+        x, z = cache
+        if self.activation:
+            dy = dy * _silu_slope(z, torch.sigmoid(z))
+        return dy @ params[0].T, [x.T @ dy, dy.sum(0)]
+
+
+@dataclass(frozen=True)
+class ConstantLayer:
+    """An open-loop control: one vector for every state (the linear–quadratic model, Eq. lq_drift)."""
+
+    outputs: int
+
+    def shapes(self) -> list[Shape]:
+        return [(self.outputs,)]
+
+    def init(self, generator: torch.Generator, dtype: torch.dtype) -> list[Tensor]:
+        return [torch.zeros(self.outputs, dtype=dtype)]
+
+    def forward(self, params: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Any]:
+        return params[0].expand(len(x), -1), x
+
+    def pullback(
+        self, params: Sequence[Tensor], cache: Any, dy: Tensor
+    ) -> tuple[Tensor, list[Tensor]]:
+        return torch.zeros_like(cache), [dy.sum(0)]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Layers applied one after the other; their parameters are concatenated in order."""
+
+    layers: tuple[Layer, ...]
+
+    def shapes(self) -> list[Shape]:
+        return [shape for layer in self.layers for shape in layer.shapes()]
+
+    def init(self, generator: torch.Generator, dtype: torch.dtype) -> list[Tensor]:
+        return [p for layer in self.layers for p in layer.init(generator, dtype)]
+
+    def _split(self, params: Sequence[Tensor]) -> list[Sequence[Tensor]]:
+        parts, start = [], 0
+        for layer in self.layers:
+            stop = start + len(layer.shapes())
+            parts.append(params[start:stop])
+            start = stop
+        return parts
+
+    def forward(self, params: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Any]:
+        caches = []
+        for layer, own in zip(self.layers, self._split(params), strict=True):
+            x, cache = layer.forward(own, x)
+            caches.append(cache)
+        return x, caches
+
+    def pullback(
+        self, params: Sequence[Tensor], cache: Any, dy: Tensor
+    ) -> tuple[Tensor, list[Tensor]]:
+        grads: list[Tensor] = []
+        for layer, own, own_cache in zip(
+            reversed(self.layers), reversed(self._split(params)), reversed(cache), strict=True
+        ):
+            dy, own_grads = layer.pullback(own, own_cache, dy)
+            grads = own_grads + grads
+        return dy, grads

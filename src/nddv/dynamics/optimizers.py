@@ -1,0 +1,120 @@
+"""Optimiser steps as pure functions, so that the participation readout can differentiate them.
+
+A state is one tensor of moments (0, 1 or 2 rows of the flat parameter vector's length).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import cos, pi
+
+import torch
+from torch import Tensor
+
+OPTIMIZERS = ("adamw", "sgd")
+SCHEDULES = ("constant", "linear", "cosine")
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """AdamW, or SGD with momentum, both with decoupled weight decay and gradient-norm clipping.
+
+    AdamW divides by √(v̂ + ε²) rather than √v̂ + ε: the two agree to first order in ε, and only the
+    former is differentiable where a gradient is zero (a feature that never varies).
+    """
+
+    name: str
+    learning_rate: float
+    weight_decay: float
+    clip: float
+    total_steps: int
+    schedule: str = "constant"
+    momentum: float = 0.9
+    second_momentum: float = 0.999
+    epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if self.name not in OPTIMIZERS:
+            raise ValueError(f"unknown optimizer {self.name!r}: choose one of {OPTIMIZERS}")
+        if self.schedule not in SCHEDULES:
+            raise ValueError(f"unknown schedule {self.schedule!r}: choose one of {SCHEDULES}")
+
+    def init(self, flat: Tensor) -> Tensor:
+        """Zero moments: (1 or 2, P)."""
+        return flat.new_zeros((2 if self.name == "adamw" else 1, len(flat)))
+
+    def rate(self, step: int) -> float:
+        """Learning rate of this step; "linear" and "cosine" decay to zero."""
+        done = step / max(self.total_steps, 1)
+        if self.schedule == "linear":
+            return self.learning_rate * (1 - done)
+        if self.schedule == "cosine":
+            return self.learning_rate * 0.5 * (1 + cos(pi * done))
+        return self.learning_rate
+
+    def step(
+        self, step: int, flat: Tensor, moments: Tensor, gradient: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Parameters and moments after step number `step` (from 0)."""
+        gradient = clip_norm(gradient, self.clip)
+        rate = self.rate(step)
+        decayed = flat * (1 - rate * self.weight_decay)
+        if self.name == "sgd":
+            velocity = self.momentum * moments[0] + gradient
+            return decayed - rate * velocity, velocity.unsqueeze(0)
+        first = torch.lerp(gradient, moments[0], self.momentum)
+        second = torch.lerp(gradient * gradient, moments[1], self.second_momentum)
+        correction = 1 - self.second_momentum ** (step + 1)
+        scale = torch.rsqrt(second / correction + self.epsilon**2)
+        rate = rate / (1 - self.momentum ** (step + 1))
+        return torch.addcmul(decayed, first, scale, value=-rate), torch.stack([first, second])
+
+    def pullback(
+        self,
+        step: int,
+        flat: Tensor,
+        moments: Tensor,
+        gradient: Tensor,
+        dflat: Tensor,
+        dmoments: Tensor,
+    ) -> OptimizerPullback:
+        """Vector–Jacobian product of `step` at the same arguments."""
+        rate = self.rate(step)
+        norm = torch.linalg.vector_norm(gradient)
+        clipped = gradient * (self.clip / norm) if norm > self.clip else gradient
+        if self.name == "sgd":
+            dvelocity = dmoments[0] - rate * dflat
+            dgradient = dvelocity
+            back = (self.momentum * dvelocity).unsqueeze(0)
+        else:
+            first = torch.lerp(clipped, moments[0], self.momentum)
+            second = torch.lerp(clipped * clipped, moments[1], self.second_momentum)
+            correction = 1 - self.second_momentum ** (step + 1)
+            scale = torch.rsqrt(second / correction + self.epsilon**2)
+            pull = dflat * scale * (rate / (1 - self.momentum ** (step + 1)))
+            dfirst = dmoments[0] - pull
+            dsecond = torch.addcmul(
+                dmoments[1], pull * first, scale * scale, value=0.5 / correction
+            )
+            dgradient = (1 - self.momentum) * dfirst
+            dgradient.addcmul_(clipped, dsecond, value=2 * (1 - self.second_momentum))
+            back = torch.stack([self.momentum * dfirst, self.second_momentum * dsecond])
+        if norm > self.clip:
+            unit = gradient / norm
+            dgradient = (self.clip / norm) * (dgradient - unit * (unit @ dgradient))
+        return OptimizerPullback(dflat * (1 - rate * self.weight_decay), back, dgradient)
+
+
+@dataclass(frozen=True)
+class OptimizerPullback:
+    """Cotangents of the inputs of one optimiser step."""
+
+    flat: Tensor
+    moments: Tensor
+    gradient: Tensor
+
+
+def clip_norm(gradient: Tensor, limit: float) -> Tensor:
+    """Scale a gradient down to norm `limit` if it is longer."""
+    norm = torch.linalg.vector_norm(gradient)
+    return gradient * (limit / norm).clamp(max=1.0) if norm > limit else gradient

@@ -1,0 +1,162 @@
+"""The participation readout: dU/dw_i through the optimisation steps of the realised run.
+
+Point i takes part with weight w_i (= 1), which scales its cost terms and its share in μ. Training is
+z_{k+1} = F_k(z_k, w) on z = (parameters, moments), with the batches, the noise and the meta weights v
+of the realised run; leaving i out is w_i = 0 with everything else as it was. U is the validation
+utility (mean log-likelihood) of the trained flow, its points driven by the training population.
+Starting from λ_K = ∂U/∂z_K, one vector–Jacobian product a step,
+
+    (λ_k, dU/dw +=) = λ_{k+1} ∂F_k/∂(z_k, w),
+
+gives all n derivatives at once: the quantity the paper formulates ("the sample-participation
+derivative of a realized stochastic training path") and the local sensitivities m_i(C, λ) of its
+Definition continuous_inclusion at C ∪ {i} = [N], λ = 1.
+
+For deep networks this is known as metagradients by replay (Engstrom et al. 2025, arXiv 2503.13751;
+MAGIC, Ilyas & Engstrom 2025, arXiv 2504.16430). Here it is carried through the mean-field flow: the
+adjoint freezes the aggregate, as the paper's training does, and the replay differentiates that very
+gradient, whose value does depend on μ(w).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isqrt
+
+import torch
+from torch import Tensor
+
+from nddv.dynamics.adjoint import batch_gradient
+from nddv.dynamics.costs import terminal
+from nddv.dynamics.flow import rollout
+from nddv.dynamics.rows import Rows
+from nddv.dynamics.seeds import derive, normal
+from nddv.dynamics.training import SCORING, Run, State
+
+VALID_NOISE = 2
+
+
+def utility(
+    run: Run, flat: Tensor, weights: Tensor, valid: Rows, valid_y: Tensor, path: int = 0
+) -> Tensor:
+    """U: mean validation log-likelihood (minus mean terminal cost) under parameters `flat`.
+
+    weights: (n,) participation of the training points, which form the aggregate.
+    """
+    flow, data = run.flow, run.data
+    params = flow.unpack(flat)
+    n = len(data.rows)
+    x0, _ = flow.encoder.forward(params.encoder, data.rows.take(slice(0, n)))
+    noise = _noise(run, derive(run.seed, SCORING, path), n, flat)
+    population = rollout(flow, params.controls, x0, noise, mass=weights * run.weights())
+    x0, _ = flow.encoder.forward(params.encoder, valid.take(slice(0, len(valid))))
+    noise = _noise(run, derive(run.seed, SCORING, path, VALID_NOISE), len(valid), flat)
+    moved = rollout(flow, params.controls, x0, noise, aggregates=population.aggregates)
+    return -terminal(params.head, moved.states[-1], valid_y, data.loss).costs.mean()
+
+
+def _noise(run: Run, seed: int, size: int, like: Tensor) -> Tensor:
+    shape = (size, run.flow.width)
+    return torch.stack(
+        [normal(seed, s, shape, like.dtype, like.device) for s in range(run.flow.steps)]
+    )
+
+
+def advance(run: Run, state: State, index: Tensor, v: Tensor, weights: Tensor) -> State:
+    """F_k: one training step from `state` with participation `weights` (n,)."""
+    data = run.data
+    w = weights[index]
+    result = batch_gradient(
+        run.flow,
+        state.flat,
+        data.rows.take(index),
+        data.y[index],
+        run.schedule.noise(state.step, run.flow, len(index), state.flat),
+        w,
+        w * v,
+        data.loss,
+        run.training.pairing,
+    )
+    flat, moments = run.optimizer.step(state.step, state.flat, state.moments, result.gradient)
+    return State(state.step + 1, flat, moments)
+
+
+@torch.no_grad()
+def retrain(run: Run, weights: Tensor, valid: Rows, valid_y: Tensor) -> float:
+    """U after training again with participation `weights` (n,): same batches, noise, meta weights."""
+    state = run.checkpoints[0]
+    for step in range(run.steps):
+        state = advance(run, state, *run.visit(step), weights)
+    return float(utility(run, state.flat, weights, valid, valid_y))
+
+
+def participation(
+    run: Run,
+    valid: Rows,
+    valid_y: Tensor,
+    path: int = 0,
+    tick: Callable[[], object] | None = None,
+) -> Tensor:
+    """dU/dw, (n,), by adjoint replay of the run.
+
+    path: number of the noise draw that U is evaluated on; tick: called after every step back.
+    """
+    ones = torch.ones(len(run.data.rows), dtype=run.flat.dtype, device=run.flat.device)
+    with torch.enable_grad():
+        flat, weights = run.flat.detach().requires_grad_(), ones.clone().requires_grad_()
+        u = utility(run, flat, weights, valid, valid_y, path)
+        costate, total = torch.autograd.grad(u, (flat, weights))
+    moments_costate = torch.zeros_like(run.checkpoints[0].moments)
+    total = total.clone()
+    stop = run.steps
+    for checkpoint in reversed([c for c in run.checkpoints if c.step < stop]):
+        for state in reversed(_segment(run, checkpoint, stop, ones)):
+            index, v = run.visit(state.step)
+            costate, moments_costate, dw = _pullback(run, state, index, v, costate, moments_costate)
+            total[index] += dw
+            if tick is not None:
+                tick()
+        stop = checkpoint.step
+    return total
+
+
+@torch.no_grad()
+def _segment(run: Run, start: State, stop: int, weights: Tensor) -> list[State]:
+    """States of steps start.step … stop−1, recomputed from a checkpoint."""
+    states = [start]
+    while states[-1].step + 1 < stop:
+        states.append(advance(run, states[-1], *run.visit(states[-1].step), weights))
+    return states
+
+
+def _pullback(
+    run: Run, state: State, index: Tensor, v: Tensor, costate: Tensor, moments_costate: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One step back: co-states of parameters and moments, and this batch's share of dU/dw."""
+    data = run.data
+    with torch.enable_grad():
+        flat = state.flat.detach().requires_grad_()
+        w = torch.ones_like(v).requires_grad_()
+        result = batch_gradient(
+            run.flow,
+            flat,
+            data.rows.take(index),
+            data.y[index],
+            run.schedule.noise(state.step, run.flow, len(index), flat),
+            w,
+            w * v,
+            data.loss,
+            run.training.pairing,
+        )
+    back = run.optimizer.pullback(
+        state.step, state.flat, state.moments, result.gradient.detach(), costate, moments_costate
+    )
+    through, dw = torch.autograd.grad(result.gradient, (flat, w), back.gradient)
+    return back.flat + through, back.moments, dw
+
+
+def checkpoint_interval(total_steps: int, bytes_per_state: int, memory_limit: float) -> int:
+    """1 (keep every state) if that fits the limit, else √K: O(√K) states, one more forward run."""
+    if total_steps * bytes_per_state <= memory_limit:
+        return 1
+    return max(1, isqrt(total_steps))

@@ -1,0 +1,27 @@
+"""Random draws addressed by (seed, use, position), so that any part of a run can be replayed alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def derive(seed: int, *address: int) -> int:
+    """A 63-bit seed for one use of a run's randomness."""
+    state = np.random.SeedSequence([seed, *address]).generate_state(1, np.uint64)
+    return int(state[0] >> np.uint64(1))
+
+
+def generator(seed: int, *address: int) -> torch.Generator:
+    return torch.Generator().manual_seed(derive(seed, *address))
+
+
+def normal(
+    seed: int, position: int, shape: Sequence[int], dtype: torch.dtype, device: torch.device
+) -> Tensor:
+    """Standard normal draws, made on the CPU so that every device sees the same noise."""
+    source = torch.Generator().manual_seed((seed + 0x9E3779B97F4A7C15 * (position + 1)) % 2**63)
+    return torch.randn(tuple(shape), generator=source, dtype=dtype).to(device)

@@ -1,0 +1,329 @@
+"""One training run (Algorithm 1) and the record of it that the readouts need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil
+
+import torch
+from torch import Tensor
+
+from nddv.dynamics.adjoint import batch_gradient
+from nddv.dynamics.flow import Flow
+from nddv.dynamics.optimizers import Optimizer
+from nddv.dynamics.population import Scores, score
+from nddv.dynamics.reweighting import (
+    REWEIGHTINGS,
+    Batch,
+    WeightMap,
+    lookahead_gradient,
+    penalty_gradient,
+)
+from nddv.dynamics.rows import Rows
+from nddv.dynamics.seeds import derive, generator, normal
+
+FREEZES = ("last", "best")
+
+# addresses of a run's random draws
+INIT, ORDER, NOISE, META, SCORING = range(5)
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a run is trained. Field names are those of `nddv.NDDV`."""
+
+    epochs: int = 40
+    batch_size: int = 64
+    optimizer: str = "adamw"
+    learning_rate: float = 3e-3
+    schedule: str = "constant"
+    weight_decay: float = 1e-2
+    momentum: float = 0.9
+    epsilon: float = 1e-8
+    clip: float = 1.0
+    pairing: str = "exact"
+    reweighting: str = "lookahead"
+    meta_every: int = 5
+    meta_batch_size: int = 64
+    meta_hidden: int = 16
+    meta_learning_rate: float = 1e-3
+    penalty: float = 10.0
+    freeze: str = "last"
+
+    def __post_init__(self) -> None:
+        if self.freeze not in FREEZES:
+            raise ValueError(f"unknown freeze {self.freeze!r}: choose one of {FREEZES}")
+        if self.reweighting not in REWEIGHTINGS:
+            raise ValueError(
+                f"unknown reweighting {self.reweighting!r}: choose one of {REWEIGHTINGS}"
+            )
+
+
+@dataclass(frozen=True)
+class Data:
+    """Training rows and targets, and the meta set."""
+
+    rows: Rows
+    y: Tensor
+    meta_rows: Rows
+    meta_y: Tensor
+    loss: str
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The batches and noise of a run, each of which can be drawn again alone."""
+
+    n: int
+    batch_size: int
+    epochs: int
+    seed: int
+
+    @property
+    def steps_per_epoch(self) -> int:
+        return ceil(self.n / self.batch_size)
+
+    @property
+    def total_steps(self) -> int:
+        return self.epochs * self.steps_per_epoch
+
+    def batches(self, epoch: int) -> tuple[Tensor, ...]:
+        """Index sets of one epoch, of sizes that differ by at most one: no short last batch."""
+        order = torch.randperm(self.n, generator=generator(self.seed, ORDER, epoch))
+        return order.tensor_split(self.steps_per_epoch)
+
+    def noise(self, step: int, flow: Flow, size: int, like: Tensor) -> Tensor:
+        """Standard normal (S, B, W) of one training step."""
+        shape = (flow.steps, size, flow.width)
+        return normal(self._noise_seed, step, shape, like.dtype, like.device)
+
+    @property
+    def _noise_seed(self) -> int:
+        return derive(self.seed, NOISE)
+
+
+@dataclass(frozen=True)
+class State:
+    """Parameters and optimiser moments before training step number `step`."""
+
+    step: int
+    flat: Tensor
+    moments: Tensor
+
+
+@dataclass
+class Run:
+    """A realised training path: the trajectory context 𝒯 of the readouts.
+
+    flat: ψ^K; theta: θ^K; signals: (n,) latest terminal cost q_i of every point; epochs: how many
+    led to them (all, or those up to the best on the meta set, as `Training.freeze` says);
+    visit_weights: per epoch, (n,) weights v_i in the order of the visits. `history` has one row
+    per epoch.
+    """
+
+    flow: Flow
+    training: Training
+    data: Data
+    seed: int
+    flat: Tensor
+    theta: Tensor
+    signals: Tensor
+    epochs: int = 0
+    best_epoch: int = 0
+    visit_weights: list[Tensor] = field(default_factory=list)
+    checkpoints: list[State] = field(default_factory=list)
+    history: list[dict[str, float]] = field(default_factory=list)
+
+    @property
+    def weight_map(self) -> WeightMap:
+        return WeightMap(self.training.meta_hidden)
+
+    @property
+    def schedule(self) -> Schedule:
+        training = self.training
+        return Schedule(len(self.data.rows), training.batch_size, training.epochs, self.seed)
+
+    @property
+    def optimizer(self) -> Optimizer:
+        t = self.training
+        return Optimizer(
+            t.optimizer,
+            t.learning_rate,
+            t.weight_decay,
+            t.clip,
+            self.schedule.total_steps,
+            t.schedule,
+            t.momentum,
+            epsilon=t.epsilon,
+        )
+
+    @property
+    def steps(self) -> int:
+        """Training steps that led to the frozen parameters."""
+        return self.epochs * self.schedule.steps_per_epoch
+
+    def visit(self, step: int) -> tuple[Tensor, Tensor]:
+        """Indices (B,) and recorded meta weights v (B,) of training step `step`."""
+        epoch, position = divmod(step, self.schedule.steps_per_epoch)
+        index = self.schedule.batches(epoch)[position]
+        weights = self.visit_weights[epoch].tensor_split(self.schedule.steps_per_epoch)
+        return index.to(self.flat.device), weights[position]
+
+    def weights(self) -> Tensor:
+        """Meta weights v_i of all training points, (n,)."""
+        if self.training.reweighting == "none":
+            return torch.ones_like(self.signals)
+        return self.weight_map(self.theta, self.signals)
+
+    def score(self, path: int = 0) -> Scores:
+        """One scoring pass with the current parameters; `path` numbers independent noise draws."""
+        d = self.data
+        seed = derive(self.seed, SCORING, path)
+        return score(self.flow, self.flat, d.rows, d.y, d.loss, seed, mass=self.weights())
+
+    def score_meta(self, scores: Scores) -> Scores:
+        """The meta points, driven by the training population of `scores`."""
+        d = self.data
+        seed = derive(self.seed, SCORING, 0, 1)
+        return score(
+            self.flow, self.flat, d.meta_rows, d.meta_y, d.loss, seed, aggregates=scores.aggregates
+        )
+
+
+Observer = Callable[[Run, Scores], None]
+
+
+def initial_signal(data: Data, outputs: int) -> float:
+    """q before a point's first visit: the cost of an uninformed prediction."""
+    if data.loss == "cross_entropy":
+        return float(torch.log(torch.tensor(float(outputs))))
+    return float(0.5 * data.y.var())
+
+
+@torch.no_grad()
+def train(
+    flow: Flow,
+    training: Training,
+    data: Data,
+    seed: int,
+    observe: Observer | None = None,
+    checkpoint_every: int | None = None,
+) -> Run:
+    """Fit the flow by Algorithm 1.
+
+    observe(run, scores) is called after every epoch. `checkpoint_every` keeps the state before
+    every so manieth step, for the participation readout; None keeps the first only.
+    """
+    dtype, device, n = data.rows.dtype, data.rows.device, len(data.rows)
+    flat = flow.init(generator(seed, INIT), dtype).to(device)
+    weight_map = WeightMap(training.meta_hidden)
+    theta = weight_map.init(generator(seed, INIT, 1), dtype).to(device)
+    signals = torch.full((n,), initial_signal(data, flow.outputs), dtype=dtype, device=device)
+    run = Run(flow, training, data, seed, flat, theta, signals)
+    schedule, optimizer = run.schedule, run.optimizer
+    moments = optimizer.init(flat)
+    meta = _MetaUpdate(run)
+    step = 0
+    for epoch in range(training.epochs):
+        visited, losses = [], torch.zeros((), dtype=dtype, device=device)
+        for index in schedule.batches(epoch):
+            index = index.to(device)
+            batch = Batch(
+                data.rows.take(index),
+                data.y[index],
+                schedule.noise(step, flow, len(index), run.flat),
+                run.signals[index],
+            )
+            if training.reweighting == "none":
+                v = torch.ones_like(batch.q)
+            else:
+                if step % training.meta_every == 0:
+                    meta.update(step, batch)
+                v = weight_map(run.theta, batch.q)
+            result = batch_gradient(
+                flow,
+                run.flat,
+                batch.x,
+                batch.y,
+                batch.noise,
+                torch.ones_like(v),
+                v,
+                data.loss,
+                training.pairing,
+            )
+            if step == 0 or (checkpoint_every and step % checkpoint_every == 0):
+                run.checkpoints.append(State(step, run.flat, moments))
+            run.signals[index] = result.terminal.costs
+            losses += result.terminal.costs.sum()
+            visited.append(v)
+            run.flat, moments = optimizer.step(step, run.flat, moments, result.gradient)
+            step += 1
+        run.visit_weights.append(torch.cat(visited))
+        scores = run.score()
+        on_meta = run.score_meta(scores)
+        run.history.append(
+            {"epoch": epoch, "train_loss": float(losses) / n, **_quality(on_meta, data)}
+        )
+        run.epochs = epoch + 1
+        if epoch == 0 or merit(run.history[-1]) > merit(run.history[run.best_epoch]):
+            run.best_epoch = epoch
+            best = (run.epochs, run.flat, run.theta, run.signals.clone())
+        if observe is not None:
+            observe(run, scores)
+    if training.freeze == "best":
+        run.epochs, run.flat, run.theta, run.signals = best
+    return run
+
+
+def merit(row: dict[str, float]) -> tuple[float, float]:
+    """What "best on the meta set" compares: accuracy, then loss; for regression the loss alone."""
+    return row.get("meta_accuracy", 0.0), -row["meta_loss"]
+
+
+def _quality(on_meta: Scores, data: Data) -> dict[str, float]:
+    """Meta loss, and meta accuracy for classification."""
+    quality = {"meta_loss": float(on_meta.costs.mean())}
+    if data.loss == "cross_entropy":
+        hits = on_meta.outputs.argmax(1) == data.meta_y
+        quality["meta_accuracy"] = float(hits.double().mean())
+    return quality
+
+
+class _MetaUpdate:
+    """The θ update of Algorithm 1, line 8: Adam on the hypergradient."""
+
+    def __init__(self, run: Run):
+        t = run.training
+        self.run = run
+        self.optimizer = Optimizer("adamw", t.meta_learning_rate, 0.0, t.clip, 1)
+        self.moments = self.optimizer.init(run.theta)
+        self.count = 0
+
+    def update(self, step: int, batch: Batch) -> None:
+        run, t, data = self.run, self.run.training, self.run.data
+        size = min(t.meta_batch_size, len(data.meta_rows))
+        draws = generator(run.seed, META, step)
+        index = torch.randperm(len(data.meta_rows), generator=draws)[:size].to(run.flat.device)
+        shape = (run.flow.steps, size, run.flow.width)
+        noise = torch.randn(shape, generator=draws, dtype=run.flat.dtype).to(run.flat.device)
+        meta_y = data.meta_y[index]
+        meta = Batch(data.meta_rows.take(index), meta_y, noise, torch.zeros_like(batch.q[:0]))
+        rate = t.learning_rate
+        common = (
+            run.flow,
+            run.weight_map,
+            run.theta,
+            run.flat,
+            batch,
+            meta,
+            rate,
+            t.clip,
+            data.loss,
+        )
+        if t.reweighting == "lookahead":
+            gradient = lookahead_gradient(*common)
+        else:
+            gradient = penalty_gradient(*common, penalty=t.penalty)
+        run.theta, self.moments = self.optimizer.step(self.count, run.theta, self.moments, gradient)
+        self.count += 1

@@ -1,0 +1,470 @@
+"""The scikit-learn style estimator `NDDV` and the one-call form `value`."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from tqdm import tqdm
+
+from nddv.dynamics.flow import Flow
+from nddv.dynamics.participation import checkpoint_interval
+from nddv.dynamics.population import Scores
+from nddv.dynamics.readouts import (
+    READOUTS,
+    LayerTrace,
+    PathIntegral,
+    center,
+    participation_sensitivities,
+    terminal_sensitivities,
+    time_resolved,
+)
+from nddv.dynamics.rows import Rows
+from nddv.dynamics.training import Data, Run, Training, train
+from nddv.files import versions
+from nddv.validation import check_features, check_size, check_targets, check_task, encode_labels
+from nddv.values import Values
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+CHECKPOINTS = ("auto", "all", "sqrt")
+KEEP_ALL_LIMIT = 512e6  # bytes of training states that "auto" keeps for the participation readout
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """A run on the training points `index` (all of them where a meta set is given)."""
+
+    run: Run
+    index: NDArray[np.intp]
+    valid: Rows
+    valid_y: torch.Tensor
+    path: PathIntegral
+    trace: LayerTrace | None
+
+
+class NDDV(BaseEstimator):  # type: ignore[misc]
+    """Neural dynamic data valuation: a value for every training point from one training run.
+
+    The points move as controlled stochastic states that interact through a weighted mean; the
+    adjoint of that flow turns each point's part in it into a score (Algorithm 1 of the paper).
+
+    Parameters
+    ----------
+    readout : how the run becomes values. "path" (default): the terminal sensitivity integrated along
+        training; "terminal": the paper's score at the frozen end; "participation": the exact derivative
+        of validation log-likelihood with respect to each point's weight in training.
+    task : "classification", "regression" or "auto" (regression for targets with a fractional part).
+    width, steps, horizon, interaction, diffusion, running_cost, control, hidden, centers, reach, nu :
+        the flow, see `nddv.dynamics.flow.Flow`.
+    epochs, batch_size, optimizer, learning_rate, schedule, weight_decay, momentum, epsilon, clip,
+    pairing, reweighting, meta_every, meta_batch_size, meta_hidden, meta_learning_rate, penalty,
+    freeze : the training, see `nddv.dynamics.training.Training`.
+    trajectories : M_traj, independent scoring paths; with 2 or more, `stderr_` is available.
+    layer_trace : keep the time-resolved scores of every epoch as `trace_`, (epochs, steps+1, n).
+    meta_fraction : part of the training points held out in turn when no meta data are given.
+    checkpoints : training states kept for "participation": "all", "sqrt" (O(√K) states, one more
+        forward run), or "auto" ("all" for that readout while it fits half a gigabyte, else "sqrt").
+    dtype : "float32" or "float64".
+    random_state : int, or None for fresh entropy (recorded in `record_`).
+    device : "auto" (a GPU where there is one), "cpu" or "cuda".
+    progress : show a progress bar on stderr.
+
+    Attributes
+    ----------
+    values_ : (n,) centred values φ, higher is better; they sum to zero (Eq. dynamic_dv).
+    sensitivities_ : (n,) the same before centring, higher is better.
+    stderr_ : (n,) Monte-Carlo standard errors of values_, or None for one trajectory.
+    weights_ : (n,) meta weights v_i.
+    history_ : dict of lists, one entry an epoch (epochs of a second fold follow the first's).
+    classes_ : class labels (classification). n_features_in_, feature_names_in_ as in scikit-learn.
+    record_ : settings, seconds, versions, best epoch, growth of the adjoint.
+
+    Examples
+    --------
+    >>> import numpy as np, nddv
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3)); y = (X[:, 0] > 0).astype(int); y[:10] = 1 - y[:10]
+    >>> values = nddv.NDDV(epochs=5).fit(X, y).values_
+    >>> bool(values[:10].mean() < values[10:].mean())
+    True
+    """
+
+    def __init__(
+        self,
+        readout: str = "path",
+        task: str = "auto",
+        *,
+        width: int = 32,
+        steps: int = 3,
+        horizon: float = 1.0,
+        interaction: float = 1.0,
+        diffusion: float = 0.01,
+        running_cost: float = 0.01,
+        control: str = "kan",
+        hidden: int = 25,
+        centers: int = 8,
+        reach: float = 2.0,
+        nu: float = 1.5,
+        epochs: int = 20,
+        batch_size: int = 64,
+        optimizer: str = "sgd",
+        learning_rate: float = 0.1,
+        schedule: str = "linear",
+        weight_decay: float = 0.1,
+        momentum: float = 0.9,
+        epsilon: float = 1e-4,
+        clip: float = 1.0,
+        pairing: str = "exact",
+        reweighting: str = "lookahead",
+        meta_every: int = 10,
+        meta_batch_size: int = 64,
+        meta_hidden: int = 16,
+        meta_learning_rate: float = 0.01,
+        penalty: float = 10.0,
+        freeze: str = "last",
+        trajectories: int = 1,
+        layer_trace: bool = False,
+        meta_fraction: float = 0.2,
+        checkpoints: str = "auto",
+        dtype: str = "float32",
+        random_state: int | None = 0,
+        device: str = "auto",
+        progress: bool = False,
+    ):
+        self.readout = readout
+        self.task = task
+        self.width = width
+        self.steps = steps
+        self.horizon = horizon
+        self.interaction = interaction
+        self.diffusion = diffusion
+        self.running_cost = running_cost
+        self.control = control
+        self.hidden = hidden
+        self.centers = centers
+        self.reach = reach
+        self.nu = nu
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.weight_decay = weight_decay
+        self.momentum = momentum
+        self.epsilon = epsilon
+        self.clip = clip
+        self.pairing = pairing
+        self.reweighting = reweighting
+        self.meta_every = meta_every
+        self.meta_batch_size = meta_batch_size
+        self.meta_hidden = meta_hidden
+        self.meta_learning_rate = meta_learning_rate
+        self.penalty = penalty
+        self.freeze = freeze
+        self.trajectories = trajectories
+        self.layer_trace = layer_trace
+        self.meta_fraction = meta_fraction
+        self.checkpoints = checkpoints
+        self.dtype = dtype
+        self.random_state = random_state
+        self.device = device
+        self.progress = progress
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_meta: Any = None,
+        y_meta: Any = None,
+        X_valid: Any = None,
+        y_valid: Any = None,
+    ) -> NDDV:
+        """Train one flow on (X, y) and value its points.
+
+        Parameters
+        ----------
+        X, y : (n, d) training features (array, data frame or scipy sparse rows) and (n,) labels of any
+            dtype, or numbers for regression.
+        X_meta, y_meta : clean data that the meta weights and the best epoch are chosen on. Without
+            them a stratified part of the training points is held out, and a second fold, which holds
+            another part out, values those points: two runs instead of one.
+        X_valid, y_valid : data that the utility of "participation" is measured on; default: meta.
+        """
+        start = time.perf_counter()
+        self._check_settings()
+        seed = secrets.randbits(31) if self.random_state is None else int(self.random_state)
+        x, targets = self._check_training(X, y)
+        meta = self._check_side("meta", X_meta, y_meta)
+        valid = self._check_side("valid", X_valid, y_valid)
+        with self._progress(folds=1 if meta else 2) as bar:
+            if meta:
+                everything = np.arange(x.shape[0])
+                self._folds = [self._train(x, targets, everything, meta, valid or meta, seed, bar)]
+            else:
+                self._folds = list(self._two_folds(x, targets, valid, seed, bar))
+            self._read(self.readout, bar)
+        self.record_ = self._make_record(seed, bool(meta), time.perf_counter() - start)
+        return self
+
+    def readout_values(self, readout: str) -> NDArray[np.float64]:
+        """Values (n,) under any readout of the same fitted run or runs."""
+        with self._progress(folds=0) as bar:
+            return self._centred(readout, bar).mean(0)
+
+    # ------------------------------------------------------------------ checks
+
+    def _check_settings(self) -> None:
+        _one_of("readout", self.readout, READOUTS)
+        _one_of("dtype", self.dtype, tuple(DTYPES))
+        _one_of("checkpoints", self.checkpoints, CHECKPOINTS)
+        _one_of("device", self.device, ("auto", "cpu", "cuda"))
+        for name in ("width", "steps", "hidden", "centers", "epochs", "batch_size", "meta_every",
+                     "meta_batch_size", "meta_hidden", "trajectories"):  # fmt: skip
+            if not (isinstance(getattr(self, name), (int, np.integer)) and getattr(self, name) > 0):
+                raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
+        for name in ("horizon", "learning_rate", "clip", "reach", "meta_learning_rate", "penalty"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}")
+        if not 0 < self.meta_fraction <= 0.5:
+            raise ValueError(f"meta_fraction must be in (0, 0.5], got {self.meta_fraction!r}")
+
+    def _check_training(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        """Set the fitted attributes that describe the data; return features and coded targets."""
+        names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
+        x = check_features(X, "X")
+        check_size(x)
+        labels = check_targets(y, x.shape[0], "y", "X")
+        self.task_ = check_task(self.task, labels)
+        self.n_features_in_ = x.shape[1]
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if self.task_ == "classification":
+            self.classes_, codes = encode_labels(labels, "y")
+            return x, codes
+        numbers = labels.astype(np.float64)
+        self._target_mean, self._target_scale = float(numbers.mean()), float(numbers.std())
+        return x, (numbers - self._target_mean) / self._target_scale
+
+    def _check_side(self, name: str, X: Any, y: Any) -> tuple[Any, NDArray[Any]] | None:
+        """Meta or validation data, coded as the training data are; None if not given."""
+        if X is None and y is None:
+            return None
+        if X is None or y is None:
+            raise ValueError(f"give both X_{name} and y_{name}, or neither")
+        columns = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        x = check_features(X, f"X_{name}", columns)
+        if x.shape[1] != self.n_features_in_:
+            raise ValueError(f"X_{name} has {x.shape[1]} features, but X has {self.n_features_in_}")
+        if x.shape[0] == 0:
+            raise ValueError(f"X_{name} has no rows")
+        labels = check_targets(y, x.shape[0], f"y_{name}", f"X_{name}")
+        if self.task_ == "classification":
+            return x, encode_labels(labels, f"y_{name}", self.classes_)[1]
+        return x, (labels.astype(np.float64) - self._target_mean) / self._target_scale
+
+    # ------------------------------------------------------------------ runs
+
+    def _train(
+        self,
+        x: Any,
+        targets: NDArray[Any],
+        index: NDArray[np.intp],
+        meta: tuple[Any, NDArray[Any]],
+        valid: tuple[Any, NDArray[Any]],
+        seed: int,
+        bar: tqdm,
+    ) -> _Fold:
+        """One run on the training points `index`."""
+        dtype, device = DTYPES[self.dtype], _device(self.device)
+        classification = self.task_ == "classification"
+
+        def tensor(values: NDArray[Any]) -> torch.Tensor:
+            kind = torch.int64 if classification else dtype
+            return torch.as_tensor(values, dtype=kind, device=device)
+
+        whole = len(index) == x.shape[0]
+        rows = Rows.fit(x if whole else x[index], dtype, device)
+        data = Data(
+            rows,
+            tensor(targets[index]),
+            rows.like(meta[0]),
+            tensor(meta[1]),
+            "cross_entropy" if classification else "squared_error",
+        )
+        outputs = len(self.classes_) if classification else 1
+        flow = Flow(features=self.n_features_in_, outputs=outputs, **self._parameters_of(Flow))
+        training = Training(**self._parameters_of(Training))
+        path = PathIntegral(self.trajectories)
+        trace = LayerTrace() if self.layer_trace else None
+
+        def observe(run: Run, scores: Scores) -> None:
+            if not np.isfinite(run.history[-1]["train_loss"]):
+                raise FloatingPointError(
+                    f"training diverged in epoch {run.epochs}: lower learning_rate "
+                    f"(now {self.learning_rate})"
+                )
+            path(run, scores)
+            if trace is not None:
+                trace(run, scores)
+            bar.set_postfix(loss=f"{run.history[-1]['train_loss']:.3f}", refresh=False)
+            bar.update()
+
+        run = train(flow, training, data, seed, observe, self._checkpoint_every(flow, len(index)))
+        return _Fold(run, index, rows.like(valid[0]), tensor(valid[1]), path, trace)
+
+    def _two_folds(
+        self,
+        x: Any,
+        targets: NDArray[Any],
+        valid: tuple[Any, NDArray[Any]] | None,
+        seed: int,
+        bar: tqdm,
+    ) -> Iterator[_Fold]:
+        """Two runs, each with another part of the training points as its meta set."""
+        groups = targets if self.task_ == "classification" else np.zeros(len(targets), dtype=int)
+        parts = _held_out_parts(groups, self.meta_fraction, np.random.default_rng([seed, 1]))
+        for part in parts:
+            index = np.setdiff1d(np.arange(len(targets)), part)
+            meta = (x[part], targets[part])
+            yield self._train(x, targets, index, meta, valid or meta, seed, bar)
+
+    def _parameters_of(self, kind: type) -> dict[str, Any]:
+        own = self.get_params(deep=False)
+        return {f.name: own[f.name] for f in fields(kind) if f.name in own}
+
+    def _checkpoint_every(self, flow: Flow, n: int) -> int:
+        steps = self.epochs * -(-n // self.batch_size)
+        moments = 3 if self.optimizer == "adamw" else 2
+        size = sum(flow.sizes) * moments * (4 if self.dtype == "float32" else 8)
+        limit = {"all": np.inf, "sqrt": 0.0, "auto": KEEP_ALL_LIMIT}[self.checkpoints]
+        if self.checkpoints == "auto" and self.readout != "participation":
+            limit = 0.0
+        return checkpoint_interval(steps, size, limit)
+
+    # ------------------------------------------------------------------ reading out
+
+    def _read(self, readout: str, bar: tqdm) -> None:
+        """Set the fitted attributes that hold results."""
+        raw = self._sensitivities(readout, bar)
+        self.sensitivities_ = raw.mean(0)
+        centred = center(torch.as_tensor(raw)).numpy()
+        self.values_ = centred.mean(0)
+        m = len(centred)
+        self.stderr_ = centred.std(axis=0, ddof=1) / np.sqrt(m) if m > 1 else None
+        self.weights_ = self._assemble(
+            [f.run.weights().double().numpy(force=True) for f in self._folds]
+        )
+        rows = [row for fold in self._folds for row in fold.run.history]
+        self.history_ = {key: [row[key] for row in rows] for key in rows[0]}
+        if self.layer_trace:
+            first = self._folds[0].trace
+            assert first is not None
+            self.trace_ = torch.stack(first.values).numpy(force=True)
+
+    def _centred(self, readout: str, bar: tqdm) -> NDArray[np.float64]:
+        raw = self._sensitivities(readout, bar)
+        return np.asarray(center(torch.as_tensor(raw)).numpy())
+
+    def _sensitivities(self, readout: str, bar: tqdm) -> NDArray[np.float64]:
+        """Oriented sensitivities (M, n) of all training points."""
+        _one_of("readout", readout, READOUTS)
+        return self._assemble([self._fold_sensitivities(f, readout, bar) for f in self._folds])
+
+    def _fold_sensitivities(self, fold: _Fold, readout: str, bar: tqdm) -> NDArray[np.float64]:
+        if readout == "path":
+            found = fold.path.sensitivities
+        elif readout == "terminal":
+            with torch.no_grad():
+                found = terminal_sensitivities(fold.run, self.trajectories)
+        else:
+            bar.set_description("replaying")
+            bar.reset(total=fold.run.steps * self.trajectories)
+            found = participation_sensitivities(
+                fold.run, fold.valid, fold.valid_y, self.trajectories, bar.update
+            )
+        return np.asarray(found.numpy(force=True), dtype=np.float64)
+
+    def _assemble(self, parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Values of all points: the first fold's, and the second's for what the first held out."""
+        n = 1 + max(int(fold.index.max()) for fold in self._folds)
+        whole = np.empty((*parts[0].shape[:-1], n))
+        for fold, part in reversed(list(zip(self._folds, parts, strict=True))):
+            whole[..., fold.index] = part
+        return whole
+
+    def _make_record(self, seed: int, meta_given: bool, seconds: float) -> dict[str, Any]:
+        runs = [fold.run for fold in self._folds]
+        with torch.no_grad():
+            growth = max(time_resolved(run, run.score()).adjoint_growth for run in runs)
+        return {
+            "method": "nddv",
+            "readout": self.readout,
+            "seed": seed,
+            "task": self.task_,
+            "n": len(self.values_),
+            "d": int(self.n_features_in_),
+            "meta": "given" if meta_given else "held out (two folds)",
+            "best_epoch": [run.best_epoch for run in runs],
+            "frozen_after_epochs": [run.epochs for run in runs],
+            "adjoint_growth": growth,
+            "device": str(runs[0].flat.device),
+            "params": self.get_params(deep=False),
+            "seconds": round(seconds, 4),
+            "versions": versions(),
+        }
+
+    @contextmanager
+    def _progress(self, folds: int) -> Iterator[tqdm]:
+        total = folds * self.epochs
+        with tqdm(total=total, desc="training", unit="step", disable=not self.progress) as bar:
+            yield bar
+
+
+def value(X: Any, y: Any, *, X_meta: Any = None, y_meta: Any = None, **params: Any) -> Values:
+    """Value the rows of (X, y) in one call; `params` are those of `NDDV` and of its `fit`."""
+    side = {k: params.pop(k) for k in ("X_valid", "y_valid") if k in params}
+    model = NDDV(**params).fit(X, y, X_meta, y_meta, **side)
+    return Values(model.values_, model.stderr_, model.record_)
+
+
+def _one_of(name: str, given: Any, known: tuple[str, ...]) -> None:
+    if given not in known:
+        raise ValueError(f"unknown {name} {given!r}: choose one of {', '.join(known)}")
+
+
+def _device(name: str) -> torch.device:
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ValueError('device="cuda", but torch sees no GPU here: use device="auto" or "cpu"')
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def _held_out_parts(
+    groups: NDArray[Any], fraction: float, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Two disjoint stratified parts; a class too small to spare a point in both stays in training."""
+    parts: tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]] = ([], [])
+    for group in np.unique(groups):
+        members = rng.permutation(np.flatnonzero(groups == group))
+        size = min(max(1, round(fraction * len(members))), (len(members) - 1) // 2)
+        parts[0].append(members[:size])
+        parts[1].append(members[size : 2 * size])
+    first, second = (np.sort(np.concatenate(p)) for p in parts)
+    if len(first) == 0:
+        raise ValueError(
+            "no class has three points, so none can be held out: give X_meta and y_meta"
+        )
+    return first, second

@@ -1,0 +1,189 @@
+"""Checks of what users hand in. Every error names the place and the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.multiclass import type_of_target
+
+MINIMUM_ROWS = 10
+TASKS = ("auto", "classification", "regression")
+
+
+def check_features(x: Any, name: str, columns: list[str] | None = None) -> Any:
+    """A finite (n, d) matrix: float32 or float64 numpy (not copied if it is one) or scipy CSR.
+
+    columns: names that a table must have, in order (those it was fitted on).
+    """
+    names = _column_names(x)
+    if columns is not None and names is not None and names != columns:
+        raise ValueError(
+            f"{name} has the columns {_short(names)}, but X has {_short(columns)}: "
+            "give the same columns in the same order"
+        )
+    if isinstance(x, pd.DataFrame):
+        x = _frame_to_array(x, name)
+    if sparse.issparse(x):
+        x = x.tocsr()
+        if x.dtype.kind not in "fiub":
+            raise ValueError(f"{name} is a sparse matrix of dtype {x.dtype}: make it numeric")
+        values = x.data
+    else:
+        x = _dense(x, name)
+        values = x
+    if x.shape[1] == 0:
+        raise ValueError(f"{name} has no columns")
+    if not all(np.isfinite(values[i : i + 65536]).all() for i in range(0, len(values), 65536)):
+        row, column = _first_bad(x)
+        label = names[column] if names is not None else column
+        raise ValueError(
+            f"{name} has a missing or infinite value in row {row}, column {label!r}: "
+            "impute it or drop the row"
+        )
+    return x
+
+
+def check_targets(y: Any, rows: int, name: str, of: str) -> NDArray[Any]:
+    """A one-dimensional array of `rows` labels or numbers without missing entries."""
+    array = y.to_numpy() if isinstance(y, (pd.Series, pd.Index)) else np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if len(array) != rows:
+        raise ValueError(f"{name} has {len(array)} entries, but {of} has {rows} rows")
+    missing = np.asarray(pd.isna(array))
+    if array.dtype.kind == "f":
+        missing |= ~np.isfinite(array)
+    if missing.any():
+        raise ValueError(
+            f"{name} is missing or infinite in row {int(missing.argmax())}: "
+            "drop the row or fill the label in"
+        )
+    return array
+
+
+def check_task(task: str, y: NDArray[Any]) -> str:
+    """Decide between classification and regression."""
+    if task not in TASKS:
+        raise ValueError(f"unknown task {task!r}: choose one of {TASKS}")
+    if task == "auto":
+        kind = "continuous" if y.dtype.kind == "f" and type_of_target(y) == "continuous" else ""
+        task = "regression" if kind else "classification"
+        if task == "classification" and len(np.unique(_comparable(y))) > max(20, len(y) // 2):
+            raise ValueError(
+                f"y has {len(np.unique(_comparable(y)))} different values in {len(y)} rows: say "
+                'task="regression" or task="classification"'
+            )
+    if task == "regression":
+        if y.dtype.kind not in "fiub":
+            raise ValueError(f"regression needs numeric targets, got dtype {y.dtype}")
+        if np.ptp(y.astype(float)) == 0:
+            raise ValueError("all targets are equal: there is nothing to learn")
+    return task
+
+
+def encode_labels(
+    y: NDArray[Any], name: str, classes: NDArray[Any] | None = None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Classes in sorted order, and labels as their indices; unseen classes are refused."""
+    comparable = _comparable(y)
+    if classes is None:
+        classes, codes = np.unique(comparable, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"{name} has one class only ({classes[0]!r}): valuing needs at least two classes"
+            )
+        return classes, codes.astype(np.int64)
+    known = np.isin(comparable, classes)
+    if not known.all():
+        row = int((~known).argmax())
+        raise ValueError(
+            f"{name} has the class {comparable[row]!r} (row {row}), which is not in y "
+            f"({_short(list(classes))}): drop those rows or add examples to y"
+        )
+    return classes, np.searchsorted(classes, comparable).astype(np.int64)
+
+
+def check_size(x: Any, name: str = "X") -> None:
+    """Enough rows, and something that varies."""
+    if x.shape[0] < MINIMUM_ROWS:
+        raise ValueError(f"{name} has {x.shape[0]} rows: valuing needs at least {MINIMUM_ROWS}")
+    low, high = x.min(axis=0), x.max(axis=0)
+    if sparse.issparse(x):
+        low, high = low.toarray(), high.toarray()
+    if not np.any(low != high):
+        raise ValueError(f"no feature of {name} varies: there is nothing to learn from")
+
+
+def _comparable(y: NDArray[Any]) -> NDArray[Any]:
+    """Labels that can be sorted: objects of one type, strings otherwise refused."""
+    if y.dtype != object:
+        return y
+    kinds = {type(v) for v in y}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"y mixes labels of types {', '.join(sorted(k.__name__ for k in kinds))}: "
+            "convert them to one type"
+        )
+    return np.array(list(y))
+
+
+def _column_names(x: Any) -> list[str] | None:
+    return [str(c) for c in x.columns] if isinstance(x, pd.DataFrame) else None
+
+
+def _frame_to_array(x: pd.DataFrame, name: str) -> NDArray[Any]:
+    for position, column in enumerate(x.columns):
+        if not pd.api.types.is_numeric_dtype(x.dtypes.iloc[position]):
+            raise ValueError(
+                f"column {str(column)!r} of {name} is {x.dtypes.iloc[position]}, not numeric: encode it "
+                "(the command line `nddv value` does so by itself)"
+            )
+    return x.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _dense(x: Any, name: str) -> NDArray[Any]:
+    x = np.asarray(x)
+    if x.ndim != 2:
+        raise ValueError(f"{name} must be two-dimensional (rows, features), got shape {x.shape}")
+    if x.dtype == object:
+        try:
+            x = x.astype(np.float64)
+        except (TypeError, ValueError):
+            row, column = _first_not_numeric(x)
+            raise ValueError(
+                f"{name} is not numeric: row {row}, column {column} holds {x[row, column]!r}"
+            ) from None
+    if x.dtype.kind not in "fiub":
+        raise ValueError(f"{name} has dtype {x.dtype}: make it numeric")
+    if x.dtype not in (np.float32, np.float64):
+        x = x.astype(np.float32)
+    return np.ascontiguousarray(x)
+
+
+def _first_not_numeric(x: NDArray[Any]) -> tuple[int, int]:
+    for (row, column), value in np.ndenumerate(x):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return row, column
+    raise AssertionError("every entry is numeric")
+
+
+def _first_bad(x: Any) -> tuple[int, int]:
+    if sparse.issparse(x):
+        x = x.tocoo()
+        first = int((~np.isfinite(x.data)).argmax())
+        return int(x.row[first]), int(x.col[first])
+    row, column = np.argwhere(~np.isfinite(x))[0]
+    return int(row), int(column)
+
+
+def _short(items: list[Any], limit: int = 6) -> str:
+    shown = ", ".join(str(i) for i in items[:limit])
+    return f"{shown}, … ({len(items)} in all)" if len(items) > limit else shown
