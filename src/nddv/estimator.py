@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -17,40 +17,21 @@ from tqdm import tqdm
 
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.participation import checkpoint_interval
-from nddv.dynamics.population import Scores
-from nddv.dynamics.readouts import (
-    READOUTS,
-    LayerTrace,
-    PathIntegral,
-    center,
-    participation_sensitivities,
-    terminal_sensitivities,
-    time_resolved,
-)
+from nddv.dynamics.readouts import READOUTS, center, time_resolved
 from nddv.dynamics.rows import Rows
-from nddv.dynamics.training import Data, Run, Training, train
+from nddv.dynamics.training import Data, Run, Training, best_epoch
 from nddv.files import versions
+from nddv.folds import Fold, assemble, held_out_parts, train_fold
 from nddv.validation import check_features, check_size, check_targets, check_task, encode_labels
 from nddv.values import Values
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+Side = tuple[Any, NDArray[Any]]  # features and coded targets of meta or validation data
 CHECKPOINTS = ("auto", "all", "sqrt")
 KEEP_ALL_LIMIT = 512e6  # bytes of training states that "auto" keeps for the participation readout
 
 
-@dataclass(frozen=True)
-class _Fold:
-    """A run on the training points `index` (all of them where a meta set is given)."""
-
-    run: Run
-    index: NDArray[np.intp]
-    valid: Rows
-    valid_y: torch.Tensor
-    path: PathIntegral
-    trace: LayerTrace | None
-
-
-class NDDV(BaseEstimator):  # type: ignore[misc]
+class NDDV(BaseEstimator):
     """Neural dynamic data valuation: a value for every training point from one training run.
 
     The points move as controlled stochastic states that interact through a weighted mean; the
@@ -58,15 +39,17 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    readout : how the run becomes values. "path" (default): the terminal sensitivity integrated along
-        training; "terminal": the paper's score at the frozen end; "participation": the exact derivative
-        of validation log-likelihood with respect to each point's weight in training.
-    task : "classification", "regression" or "auto" (regression for targets with a fractional part).
-    width, steps, horizon, interaction, diffusion, running_cost, control, hidden, centers, reach, nu :
-        the flow, see `nddv.dynamics.flow.Flow`.
+    readout : how the run becomes values. "path" (default): the terminal sensitivity integrated
+        along training; "terminal": the paper's score at the frozen end; "participation": the exact
+        derivative of validation log-likelihood with respect to each point's weight in training.
+    task : "classification", "regression" or "auto" (regression for targets with fractions). In
+        regression, where the loss is not monotone along the state, "terminal" and "path" are
+        sensitivities without a meaning of good or bad: use "participation" to find bad rows.
+    input_energy, width, steps, horizon, interaction, diffusion, running_cost, control, hidden,
+    centers, reach, nu : the flow, see `nddv.dynamics.flow.Flow`.
     epochs, batch_size, optimizer, learning_rate, schedule, weight_decay, momentum, epsilon, clip,
-    pairing, reweighting, meta_every, meta_batch_size, meta_hidden, meta_learning_rate, penalty,
-    freeze : the training, see `nddv.dynamics.training.Training`.
+    pairing, reweighting, meta_every, meta_batch_size, meta_hidden, meta_learning_rate,
+    penalty : the training, see `nddv.dynamics.training.Training`.
     trajectories : M_traj, independent scoring paths; with 2 or more, `stderr_` is available.
     layer_trace : keep the time-resolved scores of every epoch as `trace_`, (epochs, steps+1, n).
     meta_fraction : part of the training points held out in turn when no meta data are given.
@@ -102,6 +85,7 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
         readout: str = "path",
         task: str = "auto",
         *,
+        input_energy: float = 10.0,
         width: int = 32,
         steps: int = 3,
         horizon: float = 1.0,
@@ -129,7 +113,6 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
         meta_hidden: int = 16,
         meta_learning_rate: float = 0.01,
         penalty: float = 10.0,
-        freeze: str = "last",
         trajectories: int = 1,
         layer_trace: bool = False,
         meta_fraction: float = 0.2,
@@ -141,6 +124,7 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
     ):
         self.readout = readout
         self.task = task
+        self.input_energy = input_energy
         self.width = width
         self.steps = steps
         self.horizon = horizon
@@ -168,7 +152,6 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
         self.meta_hidden = meta_hidden
         self.meta_learning_rate = meta_learning_rate
         self.penalty = penalty
-        self.freeze = freeze
         self.trajectories = trajectories
         self.layer_trace = layer_trace
         self.meta_fraction = meta_fraction
@@ -193,11 +176,11 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, y : (n, d) training features (array, data frame or scipy sparse rows) and (n,) labels of any
-            dtype, or numbers for regression.
+        X, y : (n, d) training features (array, data frame or scipy sparse rows) and (n,) labels of
+            any dtype, or numbers for regression.
         X_meta, y_meta : clean data that the meta weights and the best epoch are chosen on. Without
-            them a stratified part of the training points is held out, and a second fold, which holds
-            another part out, values those points: two runs instead of one.
+            them a stratified part of the training points is held out, and a second fold, which
+            holds another part out, values those points: two runs instead of one.
         X_valid, y_valid : data that the utility of "participation" is measured on; default: meta.
         """
         start = time.perf_counter()
@@ -208,18 +191,17 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
         valid = self._check_side("valid", X_valid, y_valid)
         with self._progress(folds=1 if meta else 2) as bar:
             if meta:
-                everything = np.arange(x.shape[0])
-                self._folds = [self._train(x, targets, everything, meta, valid or meta, seed, bar)]
+                self._folds = [self._train(x, targets, None, meta, valid or meta, seed, bar)]
             else:
                 self._folds = list(self._two_folds(x, targets, valid, seed, bar))
-            self._read(self.readout, bar)
+            self._set_results(self._sensitivities(self.readout, bar))
         self.record_ = self._make_record(seed, bool(meta), time.perf_counter() - start)
         return self
 
     def readout_values(self, readout: str) -> NDArray[np.float64]:
         """Values (n,) under any readout of the same fitted run or runs."""
         with self._progress(folds=0) as bar:
-            return self._centred(readout, bar).mean(0)
+            return np.asarray(_centre(self._sensitivities(readout, bar)).mean(0))
 
     # ------------------------------------------------------------------ checks
 
@@ -232,7 +214,15 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
                      "meta_batch_size", "meta_hidden", "trajectories"):  # fmt: skip
             if not (isinstance(getattr(self, name), (int, np.integer)) and getattr(self, name) > 0):
                 raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
-        for name in ("horizon", "learning_rate", "clip", "reach", "meta_learning_rate", "penalty"):
+        for name in (
+            "horizon",
+            "input_energy",
+            "learning_rate",
+            "clip",
+            "reach",
+            "meta_learning_rate",
+            "penalty",
+        ):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}")
         if not 0 < self.meta_fraction <= 0.5:
@@ -257,7 +247,7 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
         self._target_mean, self._target_scale = float(numbers.mean()), float(numbers.std())
         return x, (numbers - self._target_mean) / self._target_scale
 
-    def _check_side(self, name: str, X: Any, y: Any) -> tuple[Any, NDArray[Any]] | None:
+    def _check_side(self, name: str, X: Any, y: Any) -> Side | None:
         """Meta or validation data, coded as the training data are; None if not given."""
         if X is None and y is None:
             return None
@@ -280,13 +270,17 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
         self,
         x: Any,
         targets: NDArray[Any],
-        index: NDArray[np.intp],
-        meta: tuple[Any, NDArray[Any]],
-        valid: tuple[Any, NDArray[Any]],
+        index: NDArray[np.intp] | None,
+        meta: Side,
+        valid: Side,
         seed: int,
         bar: tqdm,
-    ) -> _Fold:
-        """One run on the training points `index`."""
+    ) -> Fold:
+        """One run on the training points `index`, or on all of them."""
+        if index is None:
+            index = np.arange(len(targets))
+        else:
+            x, targets = x[index], targets[index]
         dtype, device = DTYPES[self.dtype], _device(self.device)
         classification = self.task_ == "classification"
 
@@ -294,48 +288,35 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
             kind = torch.int64 if classification else dtype
             return torch.as_tensor(values, dtype=kind, device=device)
 
-        whole = len(index) == x.shape[0]
-        rows = Rows.fit(x if whole else x[index], dtype, device)
-        data = Data(
-            rows,
-            tensor(targets[index]),
-            rows.like(meta[0]),
-            tensor(meta[1]),
-            "cross_entropy" if classification else "squared_error",
-        )
+        rows = Rows.fit(x, self.input_energy, dtype, device)
+        loss = "cross_entropy" if classification else "squared_error"
+        data = Data(rows, tensor(targets), rows.like(meta[0]), tensor(meta[1]), loss)
         outputs = len(self.classes_) if classification else 1
         flow = Flow(features=self.n_features_in_, outputs=outputs, **self._parameters_of(Flow))
-        training = Training(**self._parameters_of(Training))
-        path = PathIntegral(self.trajectories)
-        trace = LayerTrace() if self.layer_trace else None
 
-        def observe(run: Run, scores: Scores) -> None:
-            if not np.isfinite(run.history[-1]["train_loss"]):
-                raise FloatingPointError(
-                    f"training diverged in epoch {run.epochs}: lower learning_rate "
-                    f"(now {self.learning_rate})"
-                )
-            path(run, scores)
-            if trace is not None:
-                trace(run, scores)
+        def on_epoch(run: Run) -> None:
             bar.set_postfix(loss=f"{run.history[-1]['train_loss']:.3f}", refresh=False)
             bar.update()
 
-        run = train(flow, training, data, seed, observe, self._checkpoint_every(flow, len(index)))
-        return _Fold(run, index, rows.like(valid[0]), tensor(valid[1]), path, trace)
+        return train_fold(
+            flow,
+            Training(**self._parameters_of(Training)),
+            data,
+            index,
+            (valid[0], tensor(valid[1])),
+            seed,
+            self.trajectories,
+            self.layer_trace,
+            self._checkpoint_every(flow, len(index)),
+            on_epoch,
+        )
 
     def _two_folds(
-        self,
-        x: Any,
-        targets: NDArray[Any],
-        valid: tuple[Any, NDArray[Any]] | None,
-        seed: int,
-        bar: tqdm,
-    ) -> Iterator[_Fold]:
+        self, x: Any, targets: NDArray[Any], valid: Side | None, seed: int, bar: tqdm
+    ) -> Iterator[Fold]:
         """Two runs, each with another part of the training points as its meta set."""
         groups = targets if self.task_ == "classification" else np.zeros(len(targets), dtype=int)
-        parts = _held_out_parts(groups, self.meta_fraction, np.random.default_rng([seed, 1]))
-        for part in parts:
+        for part in held_out_parts(groups, self.meta_fraction, np.random.default_rng([seed, 1])):
             index = np.setdiff1d(np.arange(len(targets)), part)
             meta = (x[part], targets[part])
             yield self._train(x, targets, index, meta, valid or meta, seed, bar)
@@ -355,54 +336,28 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ reading out
 
-    def _read(self, readout: str, bar: tqdm) -> None:
-        """Set the fitted attributes that hold results."""
-        raw = self._sensitivities(readout, bar)
-        self.sensitivities_ = raw.mean(0)
-        centred = center(torch.as_tensor(raw)).numpy()
-        self.values_ = centred.mean(0)
+    def _sensitivities(self, readout: str, bar: tqdm) -> NDArray[np.float64]:
+        """Oriented sensitivities (M, n) of all training points."""
+        if readout == "participation":
+            bar.set_description("replaying")
+            bar.reset(total=self.trajectories * sum(fold.run.steps for fold in self._folds))
+        parts = [f.sensitivities(readout, self.trajectories, bar.update) for f in self._folds]
+        return assemble(self._folds, parts)
+
+    def _set_results(self, sensitivities: NDArray[np.float64]) -> None:
+        """Set the fitted attributes from sensitivities (M, n)."""
+        centred = _centre(sensitivities)
         m = len(centred)
+        self.sensitivities_ = sensitivities.mean(0)
+        self.values_ = centred.mean(0)
         self.stderr_ = centred.std(axis=0, ddof=1) / np.sqrt(m) if m > 1 else None
-        self.weights_ = self._assemble(
-            [f.run.weights().double().numpy(force=True) for f in self._folds]
-        )
+        weights = [fold.run.weights().double().numpy(force=True) for fold in self._folds]
+        self.weights_ = assemble(self._folds, weights)
         rows = [row for fold in self._folds for row in fold.run.history]
         self.history_ = {key: [row[key] for row in rows] for key in rows[0]}
         if self.layer_trace:
-            first = self._folds[0].trace
-            assert first is not None
-            self.trace_ = torch.stack(first.values).numpy(force=True)
-
-    def _centred(self, readout: str, bar: tqdm) -> NDArray[np.float64]:
-        raw = self._sensitivities(readout, bar)
-        return np.asarray(center(torch.as_tensor(raw)).numpy())
-
-    def _sensitivities(self, readout: str, bar: tqdm) -> NDArray[np.float64]:
-        """Oriented sensitivities (M, n) of all training points."""
-        _one_of("readout", readout, READOUTS)
-        return self._assemble([self._fold_sensitivities(f, readout, bar) for f in self._folds])
-
-    def _fold_sensitivities(self, fold: _Fold, readout: str, bar: tqdm) -> NDArray[np.float64]:
-        if readout == "path":
-            found = fold.path.sensitivities
-        elif readout == "terminal":
-            with torch.no_grad():
-                found = terminal_sensitivities(fold.run, self.trajectories)
-        else:
-            bar.set_description("replaying")
-            bar.reset(total=fold.run.steps * self.trajectories)
-            found = participation_sensitivities(
-                fold.run, fold.valid, fold.valid_y, self.trajectories, bar.update
-            )
-        return np.asarray(found.numpy(force=True), dtype=np.float64)
-
-    def _assemble(self, parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Values of all points: the first fold's, and the second's for what the first held out."""
-        n = 1 + max(int(fold.index.max()) for fold in self._folds)
-        whole = np.empty((*parts[0].shape[:-1], n))
-        for fold, part in reversed(list(zip(self._folds, parts, strict=True))):
-            whole[..., fold.index] = part
-        return whole
+            traces = [torch.stack(f.trace.values).numpy(force=True) for f in self._folds if f.trace]
+            self.trace_ = assemble(self._folds, traces)
 
     def _make_record(self, seed: int, meta_given: bool, seconds: float) -> dict[str, Any]:
         runs = [fold.run for fold in self._folds]
@@ -416,8 +371,7 @@ class NDDV(BaseEstimator):  # type: ignore[misc]
             "n": len(self.values_),
             "d": int(self.n_features_in_),
             "meta": "given" if meta_given else "held out (two folds)",
-            "best_epoch": [run.best_epoch for run in runs],
-            "frozen_after_epochs": [run.epochs for run in runs],
+            "best_epoch": [best_epoch(run.history) for run in runs],
             "adjoint_growth": growth,
             "device": str(runs[0].flat.device),
             "params": self.get_params(deep=False),
@@ -439,6 +393,10 @@ def value(X: Any, y: Any, *, X_meta: Any = None, y_meta: Any = None, **params: A
     return Values(model.values_, model.stderr_, model.record_)
 
 
+def _centre(sensitivities: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(center(torch.as_tensor(sensitivities)).numpy())
+
+
 def _one_of(name: str, given: Any, known: tuple[str, ...]) -> None:
     if given not in known:
         raise ValueError(f"unknown {name} {given!r}: choose one of {', '.join(known)}")
@@ -450,21 +408,3 @@ def _device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(name)
-
-
-def _held_out_parts(
-    groups: NDArray[Any], fraction: float, rng: np.random.Generator
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Two disjoint stratified parts; a class too small to spare a point in both stays in training."""
-    parts: tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]] = ([], [])
-    for group in np.unique(groups):
-        members = rng.permutation(np.flatnonzero(groups == group))
-        size = min(max(1, round(fraction * len(members))), (len(members) - 1) // 2)
-        parts[0].append(members[:size])
-        parts[1].append(members[size : 2 * size])
-    first, second = (np.sort(np.concatenate(p)) for p in parts)
-    if len(first) == 0:
-        raise ValueError(
-            "no class has three points, so none can be held out: give X_meta and y_meta"
-        )
-    return first, second

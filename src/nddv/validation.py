@@ -96,14 +96,14 @@ def encode_labels(
         classes, codes = np.unique(comparable, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"{name} has one class only ({classes[0]!r}): valuing needs at least two classes"
+                f"{name} has one class only ({_plain(classes[0])!r}): valuing needs at least two classes"
             )
         return classes, codes.astype(np.int64)
     known = np.isin(comparable, classes)
     if not known.all():
         row = int((~known).argmax())
         raise ValueError(
-            f"{name} has the class {comparable[row]!r} (row {row}), which is not in y "
+            f"{name} has the class {_plain(comparable[row])!r} (row {row}), which is not in y "
             f"({_short(list(classes))}): drop those rows or add examples to y"
         )
     return classes, np.searchsorted(classes, comparable).astype(np.int64)
@@ -141,8 +141,8 @@ def _frame_to_array(x: pd.DataFrame, name: str) -> NDArray[Any]:
     for position, column in enumerate(x.columns):
         if not pd.api.types.is_numeric_dtype(x.dtypes.iloc[position]):
             raise ValueError(
-                f"column {str(column)!r} of {name} is {x.dtypes.iloc[position]}, not numeric: encode it "
-                "(the command line `nddv value` does so by itself)"
+                f"column {str(column)!r} of {name} is {x.dtypes.iloc[position]}, not numeric: "
+                "encode it (the command line `nddv value` does so by itself)"
             )
     return x.to_numpy(dtype=np.float64, na_value=np.nan)
 
@@ -182,6 +182,11 @@ def _first_bad(x: Any) -> tuple[int, int]:
         return int(x.row[first]), int(x.col[first])
     row, column = np.argwhere(~np.isfinite(x))[0]
     return int(row), int(column)
+
+
+def _plain(label: Any) -> Any:
+    """A numpy scalar as Python prints it."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _short(items: list[Any], limit: int = 6) -> str:

@@ -68,7 +68,7 @@ def backward(
 
 @dataclass(frozen=True)
 class BatchGradient:
-    """∇ of the batch objective L (Eq. meta_objective) with the aggregate frozen, flat; and its parts."""
+    """∇ of the batch objective (Eq. meta_objective), aggregate frozen, flat; and its parts."""
 
     gradient: Tensor
     path: Path
@@ -92,7 +92,7 @@ def batch_gradient(
     mass: (B,) its share w_i v_i in μ. L = B⁻¹ Σ w_i [Σ_s R_i Δt + Φ_i].
     """
     params = flow.unpack(flat)
-    x0, encoder_cache = flow.encoder.forward(params.encoder, x)
+    x0, _ = flow.encoder.forward(params.encoder, x)
     path = rollout(flow, params.controls, x0, noise, mass=mass)
     end = terminal(params.head, path.states[-1], y, loss)
     share = weights / len(x)
@@ -112,7 +112,7 @@ StateMap = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Perturbation:
-    """How a scalar ε enters the dynamics (Eqs. general_perturbed_state, general_perturbed_objective).
+    """How a scalar ε enters (Eqs. general_perturbed_state, general_perturbed_objective).
 
     initial: (B, W) direction ξ_i of the initial state; drift, running: functions (s, x) of step and
     state giving h_{i,s} (B, W) and r_{i,s} (B,); terminal: function x ↦ q_i (B,). None is zero.

@@ -52,6 +52,7 @@ class Flow:
     Parameters
     ----------
     features, outputs : input dimension d, and number of classes (1 for regression).
+    input_energy : mean squared norm of the rows that the encoder sees (see `Rows`).
     width : W, dimension of the state.
     steps, horizon : S Euler steps on [0, T].
     interaction, diffusion : a and σ (Σ = σ I) of Eq. lq_drift.
@@ -62,6 +63,7 @@ class Flow:
 
     features: int
     outputs: int
+    input_energy: float = 10.0
     width: int = 32
     steps: int = 3
     horizon: float = 1.0
@@ -84,7 +86,9 @@ class Flow:
 
     @cached_property
     def encoder(self) -> DenseLayer:
-        return DenseLayer(self.features, self.width, activation=False)
+        """Initial map: states start with unit variance whatever the number of features."""
+        std = self.input_energy**-0.5
+        return DenseLayer(self.features, self.width, activation=False, std=std)
 
     @cached_property
     def head(self) -> DenseLayer:
@@ -102,10 +106,8 @@ class Flow:
                     DenseLayer(self.hidden, self.width, activation=False),
                 )
             )
-        kan = {"centers": self.centers, "reach": self.reach, "nu": self.nu}
-        return Chain(
-            (KANLayer(self.width, self.hidden, **kan), KANLayer(self.hidden, self.width, **kan))
-        )
+        sizes = ((self.width, self.hidden), (self.hidden, self.width))
+        return Chain(tuple(KANLayer(*s, self.centers, self.reach, self.nu) for s in sizes))
 
     @cached_property
     def _blocks(self) -> list[Layer]:
@@ -133,6 +135,7 @@ class Flow:
 
 
 def flatten(tensors: Sequence[Tensor]) -> Tensor:
+    """One vector of all entries, in order."""
     return torch.cat([t.reshape(-1) for t in tensors])
 
 

@@ -103,17 +103,18 @@ class KANLayer:
 
 @dataclass(frozen=True)
 class DenseLayer:
-    """y = act(x A + b), `activation` SiLU or none. Xavier initialisation, zero bias."""
+    """y = act(x A + b), `activation` SiLU or none. Weights start at Xavier's scale or at `std`."""
 
     inputs: int
     outputs: int
     activation: bool
+    std: float | None = None
 
     def shapes(self) -> list[Shape]:
         return [(self.inputs, self.outputs), (self.outputs,)]
 
     def init(self, generator: torch.Generator, dtype: torch.dtype) -> list[Tensor]:
-        std = sqrt(2.0 / (self.inputs + self.outputs))
+        std = self.std or sqrt(2.0 / (self.inputs + self.outputs))
         weight = _normal((self.inputs, self.outputs), std, generator, dtype)
         return [weight, torch.zeros(self.outputs, dtype=dtype)]
 
@@ -132,7 +133,7 @@ class DenseLayer:
 
 @dataclass(frozen=True)
 class ConstantLayer:
-    """An open-loop control: one vector for every state (the linear–quadratic model, Eq. lq_drift)."""
+    """An open-loop control: one vector for all states (the model of Eq. lq_drift)."""
 
     outputs: int
 

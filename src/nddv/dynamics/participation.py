@@ -1,9 +1,10 @@
 """The participation readout: dU/dw_i through the optimisation steps of the realised run.
 
-Point i takes part with weight w_i (= 1), which scales its cost terms and its share in μ. Training is
-z_{k+1} = F_k(z_k, w) on z = (parameters, moments), with the batches, the noise and the meta weights v
-of the realised run; leaving i out is w_i = 0 with everything else as it was. U is the validation
-utility (mean log-likelihood) of the trained flow, its points driven by the training population.
+Point i takes part with weight w_i (= 1), which scales its cost terms and its share in μ. Training
+is z_{k+1} = F_k(z_k, w) on z = (parameters, moments), with the batches, the noise and the meta
+weights v of the realised run; leaving i out is w_i = 0 with everything else as it was. U is the
+validation utility (mean log-likelihood) of the trained flow, its points driven by the training
+population.
 Starting from λ_K = ∂U/∂z_K, one vector–Jacobian product a step,
 
     (λ_k, dU/dw +=) = λ_{k+1} ∂F_k/∂(z_k, w),
@@ -83,7 +84,7 @@ def advance(run: Run, state: State, index: Tensor, v: Tensor, weights: Tensor) -
 
 @torch.no_grad()
 def retrain(run: Run, weights: Tensor, valid: Rows, valid_y: Tensor) -> float:
-    """U after training again with participation `weights` (n,): same batches, noise, meta weights."""
+    """U after training again with participation `weights` (n,), all else as in the run."""
     state = run.checkpoints[0]
     for step in range(run.steps):
         state = advance(run, state, *run.visit(step), weights)

@@ -1,7 +1,7 @@
 """The scoring pass: all training points moving together, streamed in chunks.
 
-The only coupling between points is μ_s, so the pass keeps the states (n, W) and nothing else: what a
-control needs inside a step is made and dropped chunk by chunk.
+The only coupling between points is μ_s, so the pass keeps the states (n, W) and nothing else: what
+a control needs inside a step is made and dropped chunk by chunk.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHUNK = 8192
 
 @dataclass(frozen=True)
 class Scores:
-    """What a pass gives per point: sensitivities s_i and costs Φ_i, (n,); outputs (n, C); μ path."""
+    """Of a pass: sensitivities s_i and costs Φ_i, (n,); outputs (n, C); the path of μ."""
 
     sensitivities: Tensor
     costs: Tensor
@@ -32,6 +32,7 @@ class Scores:
 
 
 def chunks(n: int) -> Iterator[slice]:
+    """Slices that cover range(n)."""
     return (slice(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK))
 
 

@@ -1,8 +1,9 @@
 """Readouts: how a realised run becomes one value per training point.
 
 - `terminal`, the paper's score: s_i = −X_{i,S}·Y_{i,S} of the frozen run (Eq. utility).
-- `path`: the terminal score after every epoch, standardised over the data set and averaged up to the
-  epoch of best meta accuracy (the paper's path-integrated sensitivities, its future work).
+- `path`: the terminal score after every epoch, standardised over the data set and averaged up to
+  the epoch of best meta accuracy (the paper's path-integrated sensitivities, its future work;
+  `nddv.dynamics.training.best_epoch` says which epoch that is).
 - `participation`: dU/dw_i by adjoint replay (nddv.dynamics.participation).
 
 Each comes with M_traj independent scoring paths (Corollary numerical_score_error): the rows of the
@@ -20,13 +21,13 @@ from nddv.dynamics.participation import participation
 from nddv.dynamics.population import Scores, TimeResolved, score_layers
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.seeds import derive
-from nddv.dynamics.training import SCORING, Run
+from nddv.dynamics.training import SCORING, Run, best_epoch
 
 READOUTS = ("terminal", "path", "participation")
 
 ORIENTATION = -1.0
-"""The paper's one global sign. Φ is a loss, so s_i = X_S·∇Φ_i is large where the loss grows along the
-point's own direction: a mislabelled point. Values are higher for better points, hence −1."""
+"""The paper's one global sign. Φ is a loss, so s_i = X_S·∇Φ_i is large where the loss grows along
+the point's own direction: a mislabelled point. Values are higher for better points, hence −1."""
 
 
 def center(sensitivities: Tensor) -> Tensor:
@@ -45,25 +46,27 @@ def _oriented(scores: Scores) -> Tensor:
 
 
 class PathIntegral:
-    """An observer of training that accumulates the path readout in O(n) memory."""
+    """An observer of training that keeps the standardised terminal scores of every epoch."""
 
     def __init__(self, trajectories: int = 1):
         self.trajectories = trajectories
-        self.total: Tensor | None = None
-        self.sensitivities = torch.empty(0)
+        self.epochs: list[Tensor] = []  # (M, n) each
 
     def __call__(self, run: Run, scores: Scores) -> None:
         paths = [scores, *(run.score(m) for m in range(1, self.trajectories))]
         s = torch.stack([_oriented(p) for p in paths])
         spread = s.std(dim=1, keepdim=True).clamp_min(1e-300)
         s = (s - s.mean(dim=1, keepdim=True)) / spread
-        self.total = s if self.total is None else self.total + s
-        if run.best_epoch == run.epochs - 1:
-            self.sensitivities = self.total / run.epochs  # (M, n)
+        self.epochs.append(s.to(run.flat.dtype))
+
+    def sensitivities(self, run: Run) -> Tensor:
+        """Mean score up to the best epoch, (M, n) in float64."""
+        last = best_epoch(run.history)
+        return torch.stack(self.epochs[: last + 1]).double().mean(0)
 
 
 class LayerTrace:
-    """An observer that keeps the time-resolved scores φᵏ_{i,t} (Eq. layer_epoch_phi) of every epoch."""
+    """An observer that keeps the scores φᵏ_{i,t} (Eq. layer_epoch_phi) of every epoch."""
 
     def __init__(self) -> None:
         self.values: list[Tensor] = []  # per epoch (S+1, n), centred and oriented

@@ -1,7 +1,7 @@
 """Meta-learned sample weights v_i = V_θ(q_i) and the updates of θ (Algorithm 1, lines 5–8).
 
-q_i is the terminal cost of point i at its latest visit, a number that is frozen before the weight is
-evaluated. v_i enters the dynamics through μ_s(θ) = B⁻¹ Σ v_i X_{i,s} only.
+q_i is the terminal cost of point i at its latest visit, a number that is frozen before the weight
+is evaluated. v_i enters the dynamics through μ_s(θ) = B⁻¹ Σ v_i X_{i,s} only.
 
 A trap in Algorithm 1: with the drift a(μ − X) + ψ_s(X) and *recorded* states, ∇_ψH does not contain
 μ, so the printed hypergradient ∇_θ ℓ(ψ̂(θ)) is identically zero (tests/unit/test_reweighting.py

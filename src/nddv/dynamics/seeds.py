@@ -1,4 +1,4 @@
-"""Random draws addressed by (seed, use, position), so that any part of a run can be replayed alone."""
+"""Random draws addressed by (seed, use, position): any part of a run can be replayed alone."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def derive(seed: int, *address: int) -> int:
 
 
 def generator(seed: int, *address: int) -> torch.Generator:
+    """A generator for one use of a run's randomness."""
     return torch.Generator().manual_seed(derive(seed, *address))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
@@ -22,8 +22,6 @@ from nddv.dynamics.reweighting import (
 )
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.seeds import derive, generator, normal
-
-FREEZES = ("last", "best")
 
 # addresses of a run's random draws
 INIT, ORDER, NOISE, META, SCORING = range(5)
@@ -49,11 +47,8 @@ class Training:
     meta_hidden: int = 16
     meta_learning_rate: float = 1e-3
     penalty: float = 10.0
-    freeze: str = "last"
 
     def __post_init__(self) -> None:
-        if self.freeze not in FREEZES:
-            raise ValueError(f"unknown freeze {self.freeze!r}: choose one of {FREEZES}")
         if self.reweighting not in REWEIGHTINGS:
             raise ValueError(
                 f"unknown reweighting {self.reweighting!r}: choose one of {REWEIGHTINGS}"
@@ -116,10 +111,9 @@ class State:
 class Run:
     """A realised training path: the trajectory context 𝒯 of the readouts.
 
-    flat: ψ^K; theta: θ^K; signals: (n,) latest terminal cost q_i of every point; epochs: how many
-    led to them (all, or those up to the best on the meta set, as `Training.freeze` says);
-    visit_weights: per epoch, (n,) weights v_i in the order of the visits. `history` has one row
-    per epoch.
+    flat: ψ^K; theta: θ^K; signals: (n,) latest terminal cost q_i of every point; visit_weights:
+    per epoch, (n,) weights v_i in the order of the visits; checkpoints: states along the run.
+    `history` has one row per finished epoch.
     """
 
     flow: Flow
@@ -129,8 +123,6 @@ class Run:
     flat: Tensor
     theta: Tensor
     signals: Tensor
-    epochs: int = 0
-    best_epoch: int = 0
     visit_weights: list[Tensor] = field(default_factory=list)
     checkpoints: list[State] = field(default_factory=list)
     history: list[dict[str, float]] = field(default_factory=list)
@@ -160,8 +152,8 @@ class Run:
 
     @property
     def steps(self) -> int:
-        """Training steps that led to the frozen parameters."""
-        return self.epochs * self.schedule.steps_per_epoch
+        """Training steps that led to the parameters."""
+        return len(self.history) * self.schedule.steps_per_epoch
 
     def visit(self, step: int) -> tuple[Tensor, Tensor]:
         """Indices (B,) and recorded meta weights v (B,) of training step `step`."""
@@ -265,29 +257,32 @@ def train(
         run.history.append(
             {"epoch": epoch, "train_loss": float(losses) / n, **_quality(on_meta, data)}
         )
-        run.epochs = epoch + 1
-        if epoch == 0 or merit(run.history[-1]) > merit(run.history[run.best_epoch]):
-            run.best_epoch = epoch
-            best = (run.epochs, run.flat, run.theta, run.signals.clone())
         if observe is not None:
             observe(run, scores)
-    if training.freeze == "best":
-        run.epochs, run.flat, run.theta, run.signals = best
     return run
 
 
-def merit(row: dict[str, float]) -> tuple[float, float]:
-    """What "best on the meta set" compares: accuracy, then loss; for regression the loss alone."""
-    return row.get("meta_accuracy", 0.0), -row["meta_loss"]
-
-
 def _quality(on_meta: Scores, data: Data) -> dict[str, float]:
-    """Meta loss, and meta accuracy for classification."""
-    quality = {"meta_loss": float(on_meta.costs.mean())}
+    """Meta loss, meta accuracy for classification, and the standard error of what is compared."""
+    compared = on_meta.costs.double()
+    quality = {"meta_loss": float(compared.mean())}
     if data.loss == "cross_entropy":
-        hits = on_meta.outputs.argmax(1) == data.meta_y
-        quality["meta_accuracy"] = float(hits.double().mean())
+        compared = (on_meta.outputs.argmax(1) == data.meta_y).double()
+        quality["meta_accuracy"] = float(compared.mean())
+    quality["meta_error"] = float(compared.std(correction=0)) / len(compared) ** 0.5
     return quality
+
+
+def best_epoch(history: Sequence[dict[str, float]]) -> int:
+    """The last epoch whose meta accuracy is within one standard error of the best.
+
+    A hundred meta points cannot tell smaller differences apart, and the very best epoch would be
+    a matter of luck. For regression minus the meta loss stands for the accuracy.
+    """
+    merit = [row.get("meta_accuracy", -row["meta_loss"]) for row in history]
+    best = max(range(len(merit)), key=merit.__getitem__)
+    enough = merit[best] - history[best]["meta_error"]
+    return max(k for k, m in enumerate(merit) if m >= enough)
 
 
 class _MetaUpdate:

@@ -1,0 +1,114 @@
+"""Runs on all training points, or on folds of them where no meta data are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nddv.dynamics.flow import Flow
+from nddv.dynamics.population import Scores
+from nddv.dynamics.readouts import (
+    READOUTS,
+    LayerTrace,
+    PathIntegral,
+    participation_sensitivities,
+    terminal_sensitivities,
+)
+from nddv.dynamics.rows import Rows
+from nddv.dynamics.training import Data, Run, Training, train
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A run on the training points `index`, and what its readouts need."""
+
+    run: Run
+    index: NDArray[np.intp]
+    valid: Rows
+    valid_y: Tensor
+    path: PathIntegral
+    trace: LayerTrace | None
+
+    def sensitivities(
+        self, readout: str, trajectories: int, tick: Callable[[], object] | None = None
+    ) -> NDArray[np.float64]:
+        """Oriented sensitivities (M, len(index)) under one readout."""
+        if readout == "path":
+            found = self.path.sensitivities(self.run)
+        elif readout == "terminal":
+            with torch.no_grad():
+                found = terminal_sensitivities(self.run, trajectories)
+        elif readout == "participation":
+            found = participation_sensitivities(
+                self.run, self.valid, self.valid_y, trajectories, tick
+            )
+        else:
+            raise ValueError(f"unknown readout {readout!r}: choose one of {', '.join(READOUTS)}")
+        return np.asarray(found.numpy(force=True), dtype=np.float64)
+
+
+def train_fold(
+    flow: Flow,
+    training: Training,
+    data: Data,
+    index: NDArray[np.intp],
+    valid: tuple[Any, Tensor],
+    seed: int,
+    trajectories: int,
+    layer_trace: bool,
+    checkpoint_every: int,
+    on_epoch: Callable[[Run], None],
+) -> Fold:
+    """Train one run, observing what the readouts need; a run that diverges is an error."""
+    path = PathIntegral(trajectories)
+    trace = LayerTrace() if layer_trace else None
+
+    def observe(run: Run, scores: Scores) -> None:
+        if not np.isfinite(run.history[-1]["train_loss"]):
+            raise FloatingPointError(
+                f"training diverged in epoch {len(run.history)}: lower learning_rate "
+                f"(now {training.learning_rate})"
+            )
+        path(run, scores)
+        if trace is not None:
+            trace(run, scores)
+        on_epoch(run)
+
+    run = train(flow, training, data, seed, observe, checkpoint_every)
+    return Fold(run, index, data.rows.like(valid[0]), valid[1], path, trace)
+
+
+def held_out_parts(
+    groups: NDArray[Any], fraction: float, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Two disjoint stratified parts of the points; a class of fewer than three stays in training.
+
+    groups: (n,) class codes.
+    """
+    parts: tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]] = ([], [])
+    for group in np.unique(groups):
+        members = rng.permutation(np.flatnonzero(groups == group))
+        size = min(max(1, round(fraction * len(members))), (len(members) - 1) // 2)
+        parts[0].append(members[:size])
+        parts[1].append(members[size : 2 * size])
+    first, second = (np.sort(np.concatenate(p)) for p in parts)
+    if len(first) == 0:
+        raise ValueError(
+            "no class has three points, so none can be held out: give X_meta and y_meta"
+        )
+    return first, second
+
+
+def assemble(folds: Sequence[Fold], parts: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    """Join (…, len(index)) arrays: the first fold's; the second's for what the first held out."""
+    n = 1 + max(int(fold.index.max()) for fold in folds)
+    whole = np.empty((*parts[0].shape[:-1], n))
+    for fold, part in reversed(list(zip(folds, parts, strict=True))):
+        whole[..., fold.index] = part
+    return whole

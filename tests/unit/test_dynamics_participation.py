@@ -1,0 +1,107 @@
+"""The participation readout against what it claims: retraining with other weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from nddv.dynamics.flow import Flow
+from nddv.dynamics.participation import (
+    checkpoint_interval,
+    participation,
+    retrain,
+    utility,
+)
+from nddv.dynamics.rows import Rows
+from nddv.dynamics.training import Data, Run, Training, train
+
+N = 40
+OPTIMIZERS = {
+    "adamw": {"learning_rate": 3e-3, "epsilon": 1e-2},
+    "sgd": {"learning_rate": 0.1},
+}
+
+
+def small_run(
+    optimizer: str = "sgd",
+    task: str = "classification",
+    checkpoint_every: int | None = 1,
+    **training,
+) -> tuple[Run, Rows, torch.Tensor]:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(N + 30, 4))
+    if task == "classification":
+        y = torch.as_tensor((x[:, 0] * x[:, 1] > 0) + 1 * (x[:, 2] > 1), dtype=torch.int64)
+        loss, outputs = "cross_entropy", 3
+    else:
+        y = torch.as_tensor(x[:, 0] + x[:, 1] ** 2)
+        loss, outputs = "squared_error", 1
+    rows = Rows.fit(x[:N], 4.0, torch.float64, torch.device("cpu"))
+    meta = rows.like(x[N : N + 15])
+    data = Data(rows, y[:N], meta, y[N : N + 15], loss)
+    flow = Flow(4, outputs, width=5, steps=2, hidden=4, centers=4, diffusion=0.1)
+    options = {"epochs": 4, "batch_size": 16, "meta_every": 2, "weight_decay": 0.1}
+    settings = Training(optimizer=optimizer, **{**options, **OPTIMIZERS[optimizer], **training})
+    run = train(flow, settings, data, seed=5, checkpoint_every=checkpoint_every)
+    return run, rows.like(x[N + 15 :]), y[N + 15 :]
+
+
+@pytest.mark.parametrize("clip", [1.0, 0.2], ids=["clip 1", "clip 0.2"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_equals_central_differences_of_retraining(optimizer: str, task: str, clip: float) -> None:
+    """dU/dw_i = [U(w_i = 1+h) − U(w_i = 1−h)]/2h, retraining each time, to 1e-4 relative."""
+    run, valid, valid_y = small_run(optimizer, task, clip=clip)
+    found = participation(run, valid, valid_y)
+    scale, h = float(found.abs().max()), 1e-4
+    for i in range(0, N, 5):
+        up, down = torch.ones(N, dtype=torch.float64), torch.ones(N, dtype=torch.float64)
+        up[i] += h
+        down[i] -= h
+        difference = retrain(run, up, valid, valid_y) - retrain(run, down, valid, valid_y)
+        assert abs(float(found[i]) - difference / (2 * h)) < 1e-4 * scale
+
+
+def test_retraining_with_unit_weights_is_the_run_itself() -> None:
+    """The same bytes: recorded batches, noise and meta weights replay the run exactly."""
+    run, valid, valid_y = small_run()
+    ones = torch.ones(N, dtype=torch.float64)
+    with torch.no_grad():
+        realised = float(utility(run, run.flat, ones, valid, valid_y))
+    assert retrain(run, ones, valid, valid_y) == realised
+
+
+def test_a_point_that_is_left_out_does_not_matter() -> None:
+    """w_i = 0 removes its costs and its share in μ: its own label can be anything."""
+    run, valid, valid_y = small_run()
+    weights = torch.ones(N, dtype=torch.float64)
+    weights[3] = 0.0
+    before = retrain(run, weights, valid, valid_y)
+    run.data.y[3] = (run.data.y[3] + 1) % 3
+    assert retrain(run, weights, valid, valid_y) == before
+    weights[3] = 1.0
+    assert retrain(run, weights, valid, valid_y) != before
+
+
+def test_checkpoints_do_not_change_the_result() -> None:
+    results = []
+    for every in (1, 3, 5, None):
+        run, valid, valid_y = small_run(checkpoint_every=every)
+        kept = 1 if every is None else -(-run.steps // every)
+        assert len(run.checkpoints) == kept
+        results.append(participation(run, valid, valid_y))
+    for other in results[1:]:
+        assert torch.equal(results[0], other)
+
+
+def test_checkpoint_interval() -> None:
+    assert checkpoint_interval(400, 10, 4000) == 1
+    assert checkpoint_interval(400, 10, 3999) == 20
+
+
+def test_tick_is_called_once_a_step() -> None:
+    run, valid, valid_y = small_run()
+    ticks: list[int] = []
+    participation(run, valid, valid_y, tick=lambda: ticks.append(1))
+    assert len(ticks) == run.steps == 12
