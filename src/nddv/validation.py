@@ -96,7 +96,8 @@ def encode_labels(
         classes, codes = np.unique(comparable, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"{name} has one class only ({_plain(classes[0])!r}): valuing needs at least two classes"
+                f"{name} has one class only ({_plain(classes[0])!r}): "
+                "valuing needs at least two classes"
             )
         return classes, codes.astype(np.int64)
     known = np.isin(comparable, classes)

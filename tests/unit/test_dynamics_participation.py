@@ -67,9 +67,9 @@ def test_retraining_with_unit_weights_is_the_run_itself() -> None:
     """The same bytes: recorded batches, noise and meta weights replay the run exactly."""
     run, valid, valid_y = small_run()
     ones = torch.ones(N, dtype=torch.float64)
-    with torch.no_grad():
-        realised = float(utility(run, run.flat, ones, valid, valid_y))
-    assert retrain(run, ones, valid, valid_y) == realised
+    assert (
+        retrain(run, ones, valid, valid_y) == utility(run, run.flat, ones, valid, valid_y).utility
+    )
 
 
 def test_a_point_that_is_left_out_does_not_matter() -> None:
@@ -82,6 +82,27 @@ def test_a_point_that_is_left_out_does_not_matter() -> None:
     assert retrain(run, weights, valid, valid_y) == before
     weights[3] = 1.0
     assert retrain(run, weights, valid, valid_y) != before
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_derivatives_of_the_utility(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By central differences; the streamed population in chunks of seven."""
+    monkeypatch.setattr("nddv.dynamics.population.CHUNK", 7)
+    run, valid, valid_y = small_run(task=task)
+    ones, h = torch.ones(N, dtype=torch.float64), 1e-5
+
+    def u(flat: torch.Tensor, weights: torch.Tensor) -> float:
+        return utility(run, flat, weights, valid, valid_y).utility
+
+    found = utility(run, run.flat, ones, valid, valid_y)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(3):
+        along = torch.randn(len(run.flat), generator=generator, dtype=torch.float64)
+        expected = (u(run.flat + h * along, ones) - u(run.flat - h * along, ones)) / (2 * h)
+        assert float(found.flat @ along) == pytest.approx(expected, abs=1e-7)
+        along = torch.randn(N, generator=generator, dtype=torch.float64)
+        expected = (u(run.flat, ones + h * along) - u(run.flat, ones - h * along)) / (2 * h)
+        assert float(found.weights @ along) == pytest.approx(expected, abs=1e-7)
 
 
 def test_checkpoints_do_not_change_the_result() -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy import sparse
 from sklearn.base import clone
 
 import nddv
 from nddv import NDDV, Values
+from nddv.dynamics.flow import Flow
 from nddv.dynamics.readouts import READOUTS
+from nddv.dynamics.training import Training
 
 FAST = {"epochs": 3, "width": 8, "hidden": 6, "centers": 4, "meta_every": 4}
 
@@ -45,6 +49,13 @@ def test_parameters_are_left_untouched() -> None:
     model.fit(X, Y, *SIDE)
     assert clone(model).get_params() == copy.get_params()
     assert NDDV().set_params(epochs=7).epochs == 7
+
+
+def test_defaults_are_the_same_in_the_library_and_the_estimator() -> None:
+    own = NDDV().get_params()
+    for kind in (Flow, Training):
+        defaults = {f.name: f.default for f in fields(kind) if f.name in own}
+        assert {name: own[name] for name in defaults} == defaults
 
 
 def test_fitted_attributes(fitted: NDDV) -> None:
@@ -104,10 +115,11 @@ def test_no_random_state_is_recorded_and_can_be_repeated() -> None:
 
 
 def test_global_random_state_is_neither_used_nor_changed() -> None:
-    np.random.seed(0)
-    before = np.random.get_state()[1].copy()
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    torch_before = torch.random.get_rng_state()
     NDDV(**FAST).fit(X, Y)
-    assert np.array_equal(before, np.random.get_state()[1])
+    assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+    assert torch.equal(torch_before, torch.random.get_rng_state())
 
 
 def test_inputs_of_every_kind_agree() -> None:
@@ -228,7 +240,7 @@ def test_checkpointing_gives_the_same_participation() -> None:
 
 
 def test_pickle_round_trip(fitted: NDDV) -> None:
-    again = pickle.loads(pickle.dumps(fitted))
+    again = pickle.loads(pickle.dumps(fitted))  # noqa: S301
     assert np.array_equal(again.values_, fitted.values_)
 
 
@@ -258,7 +270,7 @@ FRAME = pd.DataFrame(X, columns=["age", "income", "height"])
 BAD_INPUTS = {
     "NaN in an array": ((with_entry(X, (7, 2), np.nan), Y), r"X .* row 7, column 2: impute"),
     "infinity": ((with_entry(X, (3, 0), np.inf), Y), r"row 3, column 0"),
-    "NaN in a frame": ((FRAME.mask(FRAME == X[5, 1]), Y), r"row 5, column 'income'"),
+    "NaN in a frame": ((FRAME.mask(X[5, 1] == FRAME), Y), r"row 5, column 'income'"),
     "NaN in sparse rows": (
         (sparse.csr_matrix(with_entry(X, (9, 1), np.nan)), Y),
         r"row 9, column 1",

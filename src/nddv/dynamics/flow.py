@@ -63,7 +63,7 @@ class Flow:
 
     features: int
     outputs: int
-    input_energy: float = 10.0
+    input_energy: float = 40.0
     width: int = 32
     steps: int = 3
     horizon: float = 1.0

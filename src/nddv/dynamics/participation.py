@@ -21,7 +21,8 @@ gradient, whose value does depend on μ(w).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import isqrt
 
 import torch
@@ -29,7 +30,8 @@ from torch import Tensor
 
 from nddv.dynamics.adjoint import batch_gradient
 from nddv.dynamics.costs import terminal
-from nddv.dynamics.flow import rollout
+from nddv.dynamics.flow import Flow, flatten, rollout
+from nddv.dynamics.population import chunks, population_path
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.seeds import derive, normal
 from nddv.dynamics.training import SCORING, Run, State
@@ -37,30 +39,73 @@ from nddv.dynamics.training import SCORING, Run, State
 VALID_NOISE = 2
 
 
+@dataclass(frozen=True)
+class UtilityGradient:
+    """U and its derivatives with respect to parameters, (P,), and participation weights, (n,)."""
+
+    utility: float
+    flat: Tensor
+    weights: Tensor
+
+
+@torch.no_grad()
 def utility(
     run: Run, flat: Tensor, weights: Tensor, valid: Rows, valid_y: Tensor, path: int = 0
-) -> Tensor:
-    """U: mean validation log-likelihood (minus mean terminal cost) under parameters `flat`.
+) -> UtilityGradient:
+    """Mean validation log-likelihood (minus mean terminal cost) of parameters `flat`.
 
-    weights: (n,) participation of the training points, which form the aggregate.
+    The validation points are driven by the aggregate of the training population, in which point i
+    has the share w_i v_i. Here the dependence of μ on the states is not frozen: this is a plain
+    derivative of a number. Training points are streamed, only their states are kept.
     """
     flow, data = run.flow, run.data
-    params = flow.unpack(flat)
-    n = len(data.rows)
-    x0, _ = flow.encoder.forward(params.encoder, data.rows.take(slice(0, n)))
-    noise = _noise(run, derive(run.seed, SCORING, path), n, flat)
-    population = rollout(flow, params.controls, x0, noise, mass=weights * run.weights())
-    x0, _ = flow.encoder.forward(params.encoder, valid.take(slice(0, len(valid))))
-    noise = _noise(run, derive(run.seed, SCORING, path, VALID_NOISE), len(valid), flat)
-    moved = rollout(flow, params.controls, x0, noise, aggregates=population.aggregates)
-    return -terminal(params.head, moved.states[-1], valid_y, data.loss).costs.mean()
-
-
-def _noise(run: Run, seed: int, size: int, like: Tensor) -> Tensor:
-    shape = (size, run.flow.width)
-    return torch.stack(
-        [normal(seed, s, shape, like.dtype, like.device) for s in range(run.flow.steps)]
+    params, n, a_dt = flow.unpack(flat), len(data.rows), flow.interaction * flow.dt
+    v = run.weights()
+    mass = weights * v
+    seed = derive(run.seed, SCORING, path)
+    population, aggregates = population_path(
+        flow, params, data.rows, seed, lambda s, x: mass @ x / n
     )
+    valid_x = valid.take(slice(0, len(valid)))
+    seed = derive(run.seed, SCORING, path, VALID_NOISE)
+    shape = (len(valid), flow.width)
+    noise = [normal(seed, s, shape, flat.dtype, flat.device) for s in range(flow.steps)]
+    x0, _ = flow.encoder.forward(params.encoder, valid_x)
+    moved = rollout(flow, params.controls, x0, torch.stack(noise), aggregates=aggregates)
+    end = terminal(params.head, moved.states[-1], valid_y, data.loss)
+    residuals = -end.residuals / len(valid)
+    head = [moved.states[-1].T @ residuals, residuals.sum(0)]
+    # co-states of U: q of the validation points, p of the training points
+    q, p = -end.gradients / len(valid), torch.zeros_like(population[-1])
+    dweights, dcontrols = torch.zeros_like(weights), []
+    for s in reversed(range(flow.steps)):
+        dmu = a_dt * (q.sum(0) + p.sum(0))
+        dq, gradients = flow.controller.pullback(params.controls[s], moved.caches[s], flow.dt * q)
+        q = (1 - a_dt) * q + dq
+        dp, by_population = _stream_pullback(flow, params.controls[s], population[s], flow.dt * p)
+        p = (1 - a_dt) * p + dp + torch.outer(mass / n, dmu)
+        dweights += v * (population[s] @ dmu) / n
+        dcontrols.append([g + h for g, h in zip(gradients, by_population, strict=True)])
+    encoder = [valid_x.T @ q, q.sum(0) + p.sum(0)]
+    for c in chunks(n):
+        encoder[0] = encoder[0] + data.rows.take(c).T @ p[c]
+    controls = [g for step in reversed(dcontrols) for g in step]
+    return UtilityGradient(
+        -float(end.costs.mean()), flatten([*encoder, *controls, *head]), dweights
+    )
+
+
+def _stream_pullback(
+    flow: Flow, control: Sequence[Tensor], x: Tensor, dy: Tensor
+) -> tuple[Tensor, list[Tensor]]:
+    """Pull (n, W) cotangents back through a control, chunk by chunk."""
+    dx, total = torch.empty_like(x), [torch.zeros_like(parameter) for parameter in control]
+    for c in chunks(len(x)):
+        _, cache = flow.controller.forward(control, x[c])
+        dx[c], gradients = flow.controller.pullback(control, cache, dy[c])
+        for t, g in zip(total, gradients, strict=True):
+            t += g
+    return dx, total
 
 
 def advance(run: Run, state: State, index: Tensor, v: Tensor, weights: Tensor) -> State:
@@ -88,7 +133,7 @@ def retrain(run: Run, weights: Tensor, valid: Rows, valid_y: Tensor) -> float:
     state = run.checkpoints[0]
     for step in range(run.steps):
         state = advance(run, state, *run.visit(step), weights)
-    return float(utility(run, state.flat, weights, valid, valid_y))
+    return utility(run, state.flat, weights, valid, valid_y).utility
 
 
 def participation(
@@ -103,12 +148,9 @@ def participation(
     path: number of the noise draw that U is evaluated on; tick: called after every step back.
     """
     ones = torch.ones(len(run.data.rows), dtype=run.flat.dtype, device=run.flat.device)
-    with torch.enable_grad():
-        flat, weights = run.flat.detach().requires_grad_(), ones.clone().requires_grad_()
-        u = utility(run, flat, weights, valid, valid_y, path)
-        costate, total = torch.autograd.grad(u, (flat, weights))
+    end = utility(run, run.flat, ones, valid, valid_y, path)
+    costate, total = end.flat, end.weights
     moments_costate = torch.zeros_like(run.checkpoints[0].moments)
-    total = total.clone()
     stop = run.steps
     for checkpoint in reversed([c for c in run.checkpoints if c.step < stop]):
         for state in reversed(_segment(run, checkpoint, stop, ones)):

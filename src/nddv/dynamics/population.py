@@ -6,7 +6,7 @@ a control needs inside a step is made and dropped chunk by chunk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nddv.dynamics.adjoint import backward
 from nddv.dynamics.costs import terminal
-from nddv.dynamics.flow import Flow, euler_step, rollout
+from nddv.dynamics.flow import Flow, Parameters, euler_step, rollout
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.seeds import normal
 
@@ -41,6 +41,31 @@ def encode(flow: Flow, encoder: Sequence[Tensor], rows: Rows) -> Tensor:
     return torch.cat([flow.encoder.forward(encoder, rows.take(c))[0] for c in chunks(len(rows))])
 
 
+def population_path(
+    flow: Flow,
+    params: Parameters,
+    rows: Rows,
+    seed: int,
+    aggregate: Callable[[int, Tensor], Tensor],
+) -> tuple[list[Tensor], list[Tensor]]:
+    """States X_0 … X_S of all rows, (n, W) each, and the aggregates μ_0 … μ_{S−1} that drove them.
+
+    aggregate(s, X_s) gives μ_s.
+    """
+    states, aggregates = [encode(flow, params.encoder, rows)], []
+    for s in range(flow.steps):
+        x, control = states[-1], params.controls[s]
+        mu = aggregate(s, x)
+        noise = normal(seed, s, x.shape, x.dtype, x.device)
+        moved = [
+            euler_step(flow, x[c], mu, flow.controller.forward(control, x[c])[0], noise[c])
+            for c in chunks(len(x))
+        ]
+        states.append(torch.cat(moved))
+        aggregates.append(mu)
+    return states, aggregates
+
+
 def score(
     flow: Flow,
     flat: Tensor,
@@ -56,22 +81,13 @@ def score(
     mass: (n,) shares v_i in the rows' own aggregate; or `aggregates`, a path made by other points.
     """
     params = flow.unpack(flat)
-    x = encode(flow, params.encoder, rows)
-    path = []
-    for s in range(flow.steps):
-        mu = mass @ x / len(x) if mass is not None else aggregates[s]  # type: ignore[index]
-        noise = normal(seed, s, x.shape, x.dtype, x.device)
-        x = torch.cat(
-            [
-                euler_step(
-                    flow, x[c], mu, flow.controller.forward(params.controls[s], x[c])[0], noise[c]
-                )
-                for c in chunks(len(x))
-            ]
-        )
-        path.append(mu)
-    end = terminal(params.head, x, y, loss)
-    return Scores((x * end.gradients).sum(1), end.costs, end.outputs, path)
+
+    def aggregate(s: int, x: Tensor) -> Tensor:
+        return mass @ x / len(x) if mass is not None else aggregates[s]  # type: ignore[index]
+
+    states, path = population_path(flow, params, rows, seed, aggregate)
+    end = terminal(params.head, states[-1], y, loss)
+    return Scores((states[-1] * end.gradients).sum(1), end.costs, end.outputs, path)
 
 
 @dataclass(frozen=True)

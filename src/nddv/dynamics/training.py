@@ -31,21 +31,21 @@ INIT, ORDER, NOISE, META, SCORING = range(5)
 class Training:
     """How a run is trained. Field names are those of `nddv.NDDV`."""
 
-    epochs: int = 40
+    epochs: int = 20
     batch_size: int = 64
-    optimizer: str = "adamw"
-    learning_rate: float = 3e-3
-    schedule: str = "constant"
-    weight_decay: float = 1e-2
+    optimizer: str = "sgd"
+    learning_rate: float = 0.05
+    schedule: str = "linear"
+    weight_decay: float = 0.1
     momentum: float = 0.9
-    epsilon: float = 1e-8
+    epsilon: float = 1e-4
     clip: float = 1.0
     pairing: str = "exact"
     reweighting: str = "lookahead"
-    meta_every: int = 5
+    meta_every: int = 10
     meta_batch_size: int = 64
     meta_hidden: int = 16
-    meta_learning_rate: float = 1e-3
+    meta_learning_rate: float = 0.01
     penalty: float = 10.0
 
     def __post_init__(self) -> None:
