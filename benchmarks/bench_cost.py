@@ -109,9 +109,8 @@ def main() -> None:
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
     compare_with_a_forest(2 if quick else 5)
-    scale_with_n(
-        [2000, 4000, 8000] if quick else [10_000, 30_000, 100_000], 500, 3 if quick else 20
-    )
+    sizes = [2000, 4000, 8000] if quick else [10_000, 30_000, 100_000]
+    scale_with_n(sizes, d=500, epochs=3 if quick else NDDV().epochs)
 
 
 if __name__ == "__main__":
