@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from math import sqrt
 from typing import Any, Protocol
 
@@ -50,6 +51,12 @@ def _normal(shape: Shape, std: float, generator: torch.Generator, dtype: torch.d
     return (torch.randn(shape, generator=generator, dtype=torch.float64) * std).to(dtype)
 
 
+@lru_cache(maxsize=16)
+def _grid(count: int, reach: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Evenly spaced centres on [−reach, reach], as a column."""
+    return torch.linspace(-reach, reach, count, dtype=dtype, device=device).unsqueeze(1)
+
+
 @dataclass(frozen=True)
 class KANLayer:
     """Learned univariate functions summed over inputs (Eqs. kan_control, rbf).
@@ -71,18 +78,15 @@ class KANLayer:
         std = sqrt(2.0 / (self.inputs * (self.centers + 1) + self.outputs))
         return [_normal(self.shapes()[0], std, generator, dtype)]
 
-    def _grid(self, x: Tensor) -> tuple[Tensor, float]:
-        length_scale = 2 * self.reach / max(self.centers - 1, 1)
-        scale = kernel(self.nu).scale / length_scale
-        grid = torch.linspace(
-            -self.reach * scale, self.reach * scale, self.centers, dtype=x.dtype, device=x.device
-        )
-        return grid.unsqueeze(1), scale
+    @cached_property
+    def _scale(self) -> float:
+        """u = scale·x − grid, the kernel's argument; the length scale is the grid's spacing."""
+        return kernel(self.nu).scale * max(self.centers - 1, 1) / (2 * self.reach)
 
     def forward(self, params: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Any]:
         basis = kernel(self.nu)
-        grid, scale = self._grid(x)
-        u = (x * scale).unsqueeze(1) - grid  # (B, centers, inputs)
+        grid = _grid(self.centers, self.reach * self._scale, x.dtype, x.device)
+        u = (x * self._scale).unsqueeze(1) - grid  # (B, centers, inputs)
         e = basis.envelope(u)
         sigmoid = torch.sigmoid(x)
         features = torch.cat([basis.value(u, e), (x * sigmoid).unsqueeze(1)], dim=1)
@@ -94,9 +98,8 @@ class KANLayer:
     ) -> tuple[Tensor, list[Tensor]]:
         x, u, e, sigmoid, features = cache
         basis = kernel(self.nu)
-        _, scale = self._grid(x)
         dfeatures = (dy @ params[0].T).view(len(x), self.centers + 1, self.inputs)
-        dx = (dfeatures[:, :-1] * basis.slope(u, e)).sum(1) * scale
+        dx = (dfeatures[:, :-1] * basis.slope(u, e)).sum(1) * self._scale
         dx = torch.addcmul(dx, dfeatures[:, -1], _silu_slope(x, sigmoid))
         return dx, [features.T @ dy]
 

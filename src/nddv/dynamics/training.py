@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from math import ceil
 
 import torch
@@ -85,17 +86,22 @@ class Schedule:
 
     def batches(self, epoch: int) -> tuple[Tensor, ...]:
         """Index sets of one epoch, of sizes that differ by at most one: no short last batch."""
-        order = torch.randperm(self.n, generator=generator(self.seed, ORDER, epoch))
-        return order.tensor_split(self.steps_per_epoch)
+        return _batches(self, epoch)
 
     def noise(self, step: int, flow: Flow, size: int, like: Tensor) -> Tensor:
         """Standard normal (S, B, W) of one training step."""
         shape = (flow.steps, size, flow.width)
         return normal(self._noise_seed, step, shape, like.dtype, like.device)
 
-    @property
+    @cached_property
     def _noise_seed(self) -> int:
         return derive(self.seed, NOISE)
+
+
+@lru_cache(maxsize=2)  # the replay asks for the batches of an epoch one by one
+def _batches(schedule: Schedule, epoch: int) -> tuple[Tensor, ...]:
+    order = torch.randperm(schedule.n, generator=generator(schedule.seed, ORDER, epoch))
+    return order.tensor_split(schedule.steps_per_epoch)
 
 
 @dataclass(frozen=True)
@@ -131,12 +137,12 @@ class Run:
     def weight_map(self) -> WeightMap:
         return WeightMap(self.training.meta_hidden)
 
-    @property
+    @cached_property
     def schedule(self) -> Schedule:
         training = self.training
         return Schedule(len(self.data.rows), training.batch_size, training.epochs, self.seed)
 
-    @property
+    @cached_property
     def optimizer(self) -> Optimizer:
         t = self.training
         return Optimizer(
