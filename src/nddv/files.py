@@ -7,6 +7,7 @@ Snakemake's own environment, where numpy need not be installed.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.metadata
 import json
@@ -137,24 +138,50 @@ def config_hash(settings: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_LENGTH]
 
 
-def source_hash(*packages: str, root: Path | None = None) -> str:
-    """Hash the sources of modules and packages of the library, without importing them.
+def source_hash(*names: str, root: Path | None = None) -> str:
+    """Hash the sources of modules and packages of the library, and of all that they import of it.
+
+    Nothing is imported: the sources are parsed. Imports inside functions are not followed, so that
+    a registry can load its methods late without making every rule depend on every method.
 
     Parameters
     ----------
-    packages : names below ``nddv``: a package (``"dynamics"``) or a module (``"estimator"``).
-    root : folder that holds them; the folder of this file unless given.
+    names : below ``nddv``: packages (``"dynamics"``) or modules (``"estimator"``).
+    root : folder of the library; the folder of this file unless given.
     """
     root = Path(__file__).parent if root is None else Path(root)
+    waiting, found = list(names), set[Path]()
+    while waiting:
+        new = set(_sources_of(waiting.pop(), root)) - found
+        found |= new
+        waiting += [name for source in new for name in _imported_from(root.name, source)]
     digest = hashlib.sha256()
-    for package in sorted(set(packages)):
-        sources = sorted((root / package).rglob("*.py")) or [root / f"{package}.py"]
-        for source in sources:
-            if not source.exists():
-                raise ValueError(f"no module or package named {package!r} in {root.name}")
-            digest.update(source.relative_to(root).as_posix().encode() + b"\0")
-            digest.update(source.read_bytes() + b"\0")
+    for source in sorted(found):
+        digest.update(source.relative_to(root).as_posix().encode() + b"\0")
+        digest.update(source.read_bytes() + b"\0")
     return digest.hexdigest()[:HASH_LENGTH]
+
+
+def _sources_of(name: str, root: Path) -> list[Path]:
+    """Files of a module, or of a package with all it contains; and of the packages around it."""
+    path = root.joinpath(*name.split("."))
+    sources = sorted(path.rglob("*.py")) or [path.with_suffix(".py")]
+    if not sources[0].exists():
+        raise ValueError(f"no module or package named {name!r} in {root.name}")
+    around = [p / "__init__.py" for p in path.parents if p != root and root in p.parents]
+    return sources + [source for source in around if source.exists()]
+
+
+def _imported_from(library: str, source: Path) -> list[str]:
+    """What a source file imports of the library when it is loaded, as names below the library."""
+    found = []
+    for node in ast.parse(source.read_bytes()).body:
+        if isinstance(node, ast.ImportFrom):
+            found += [node.module or ""]
+        elif isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+    prefix = f"{library}."
+    return [name.removeprefix(prefix) for name in found if name.startswith(prefix)]
 
 
 def versions() -> dict[str, str]:

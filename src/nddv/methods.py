@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from nddv.baselines import knn_shapley, random_values, small_loss
 from nddv.files import config_hash, measure, versions
 from nddv.problems.problem import Problem
 from nddv.values import Values
@@ -46,16 +45,25 @@ class Method:
     function: Callable[..., Values]
 
 
+# A method's module is imported when the method runs: a rule depends on what it runs, no more.
+
+
 def _small_loss(problem: Problem, seed: int, **parameters: Any) -> Values:
+    from nddv.baselines import small_loss
+
     return Values(small_loss(problem.X_train, problem.y_train, **parameters))
 
 
 def _knn_shapley(problem: Problem, seed: int, **parameters: Any) -> Values:
+    from nddv.baselines import knn_shapley
+
     train, valid = (problem.X_train, problem.y_train), (problem.X_valid, problem.y_valid)
     return Values(knn_shapley(*train, *valid, **parameters))
 
 
 def _random(problem: Problem, seed: int) -> Values:
+    from nddv.baselines import random_values
+
     # A stream of its own: the problem's splits and corruption were drawn from the bare seed.
     rng = np.random.default_rng([seed, 1])
     return Values(random_values(len(problem.y_train), rng))

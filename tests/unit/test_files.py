@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +125,30 @@ def test_source_hash_sees_its_own_packages_only(tmp_path):
     assert source_hash("module", root=tmp_path) == module
     with pytest.raises(ValueError, match="no module or package named 'absent'"):
         source_hash("absent", root=tmp_path)
+
+
+def test_source_hash_follows_imports(tmp_path):
+    root = tmp_path / "lib"
+    (root / "package").mkdir(parents=True)
+    (root / "package" / "inside.py").write_text("from lib.deep import thing\n")
+    (root / "deep.py").write_text("import os\nimport lib.deeper\n")
+    (root / "deeper.py").write_text("def f():\n    from lib.late import g\n")
+    (root / "late.py").write_text("g = 1\n")
+    before = source_hash("package", root=root)
+    (root / "late.py").write_text("g = 2\n")
+    assert source_hash("package", root=root) == before
+    (root / "deeper.py").write_text("def f():\n    return 2\n")
+    assert source_hash("package", root=root) != before
+
+
+def test_source_hash_of_the_estimator_covers_the_dynamics(tmp_path):
+    root = tmp_path / "nddv"
+    shutil.copytree(Path(nddv.__file__).parent, root)
+    estimator, registry = (source_hash(name, root=root) for name in ("estimator", "methods"))
+    with (root / "dynamics" / "kernels.py").open("a") as source:
+        source.write("# changed\n")
+    assert source_hash("estimator", root=root) != estimator
+    assert source_hash("methods", root=root) == registry
 
 
 def test_measure_and_versions():

@@ -19,7 +19,7 @@ rule make_problems:
         dataset=dataset_entry,
         sizes=config["sizes"],
         seeds=SEEDS,
-        sources=source_hash("files", "problems"),
+        sources=source_hash("problems"),
     message:
         "Problems of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:

@@ -27,7 +27,7 @@ rule detection_table:
     params:
         config=config_hash(config),
         seeds=SEEDS,
-        sources=source_hash("files", "reporting"),
+        sources=source_hash("files", "reporting.tables"),
     message:
         "Detection table"
     script:
@@ -57,7 +57,7 @@ rule detection_curve:
         mem_mb=1000,
         runtime=10,
     params:
-        sources=source_hash("files", "reporting"),
+        sources=source_hash("files", "reporting.figures"),
     message:
         "Detection curves"
     script:

@@ -30,9 +30,7 @@ rule value_nddv:
         methods=NDDV_METHODS,
         settings=config["settings"]["nddv"],
         settings_hash=config_hash(config["settings"]["nddv"]),
-        sources=source_hash(
-            "files", "values", "problems", "methods", "estimator", "dynamics"
-        ),
+        sources=source_hash("methods", "estimator"),
     message:
         "NDDV on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"
     script:
@@ -58,7 +56,7 @@ rule value_baseline:
     params:
         seeds=SEEDS,
         settings=baseline_settings,
-        sources=source_hash("files", "values", "problems", "methods", "baselines"),
+        sources=source_hash("methods", "baselines"),
     message:
         "{wildcards.baseline} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:

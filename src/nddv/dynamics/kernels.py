@@ -32,34 +32,45 @@ def matern(distance: ArrayLike, nu: float, length_scale: float = 1.0) -> NDArray
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel k(x, c) = value(u, e) with u = scale·(x − c)/ℓ and e = envelope(u).
+    """A kernel k(x, c) in terms of u = scale·(x − c)/ℓ.
 
-    `slope(u, e)` is dk/du. Every function is made of differentiable torch operations, so that
-    gradients written with `slope` can themselves be differentiated (the participation replay).
+    bases(u) gives k and its envelope e, from which minus_slope(u, e) makes −dk/du. Every
+    function is made of few differentiable torch operations: they are most of the cost of a
+    training step, and the participation replay differentiates through both.
     """
 
     scale: float
-    envelope: Callable[[Tensor], Tensor]
-    value: Callable[[Tensor, Tensor], Tensor]
-    slope: Callable[[Tensor, Tensor], Tensor]
+    bases: Callable[[Tensor], tuple[Tensor, Tensor]]
+    minus_slope: Callable[[Tensor, Tensor], Tensor]
 
 
-def _exponential(u: Tensor) -> Tensor:
-    return torch.exp(-u.abs())
+def _exponential(u: Tensor) -> tuple[Tensor, Tensor]:
+    e = torch.exp(u.abs().neg_())
+    return e, e
+
+
+def _three_halves(u: Tensor) -> tuple[Tensor, Tensor]:
+    minus_r = u.abs().neg_()
+    e = torch.exp(minus_r)
+    return torch.addcmul(e, minus_r, e, value=-1), e
+
+
+def _five_halves(u: Tensor) -> tuple[Tensor, Tensor]:
+    r = u.abs()
+    e = torch.exp(-r)
+    return (1 + r + u * u / 3) * e, e
+
+
+def _gaussian(u: Tensor) -> tuple[Tensor, Tensor]:
+    e = torch.exp(-0.5 * u * u)
+    return e, e
 
 
 KERNELS: dict[float, Kernel] = {
-    0.5: Kernel(1.0, _exponential, lambda u, e: e, lambda u, e: -torch.sign(u) * e),
-    1.5: Kernel(
-        sqrt(3.0), _exponential, lambda u, e: torch.addcmul(e, u.abs(), e), lambda u, e: -u * e
-    ),
-    2.5: Kernel(
-        sqrt(5.0),
-        _exponential,
-        lambda u, e: (1 + u.abs() + u * u / 3) * e,
-        lambda u, e: -u * (1 + u.abs()) * e / 3,
-    ),
-    inf: Kernel(1.0, lambda u: torch.exp(-0.5 * u * u), lambda u, e: e, lambda u, e: -u * e),
+    0.5: Kernel(1.0, _exponential, lambda u, e: torch.sign(u) * e),
+    1.5: Kernel(sqrt(3.0), _three_halves, lambda u, e: u * e),
+    2.5: Kernel(sqrt(5.0), _five_halves, lambda u, e: u * (1 + u.abs()) * e / 3),
+    inf: Kernel(1.0, _gaussian, lambda u, e: u * e),
 }
 """Closed forms by smoothness ν; ν = inf is the Gaussian limit."""
 

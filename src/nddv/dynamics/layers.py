@@ -87,9 +87,9 @@ class KANLayer:
         basis = kernel(self.nu)
         grid = _grid(self.centers, self.reach * self._scale, x.dtype, x.device)
         u = (x * self._scale).unsqueeze(1) - grid  # (B, centers, inputs)
-        e = basis.envelope(u)
+        k, e = basis.bases(u)
         sigmoid = torch.sigmoid(x)
-        features = torch.cat([basis.value(u, e), (x * sigmoid).unsqueeze(1)], dim=1)
+        features = torch.cat([k, (x * sigmoid).unsqueeze(1)], dim=1)
         features = features.reshape(len(x), -1)
         return features @ params[0], (x, u, e, sigmoid, features)
 
@@ -99,7 +99,7 @@ class KANLayer:
         x, u, e, sigmoid, features = cache
         basis = kernel(self.nu)
         dfeatures = (dy @ params[0].T).view(len(x), self.centers + 1, self.inputs)
-        dx = (dfeatures[:, :-1] * basis.slope(u, e)).sum(1) * self._scale
+        dx = (dfeatures[:, :-1] * basis.minus_slope(u, e)).sum(1) * -self._scale
         dx = torch.addcmul(dx, dfeatures[:, -1], _silu_slope(x, sigmoid))
         return dx, [features.T @ dy]
 

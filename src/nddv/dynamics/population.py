@@ -18,7 +18,7 @@ from nddv.dynamics.flow import Flow, Parameters, euler_step, rollout
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.seeds import normal
 
-CHUNK = 8192
+CHUNK = 2048  # keeps what a control needs inside the processor caches
 
 
 @dataclass(frozen=True)
