@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -13,21 +14,33 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.participation import checkpoint_interval
-from nddv.dynamics.readouts import READOUTS, center, time_resolved
+from nddv.dynamics.readouts import center, time_resolved
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.training import Data, Run, Training, best_epoch
 from nddv.files import versions
 from nddv.folds import Fold, assemble, held_out_parts, train_fold
-from nddv.validation import check_features, check_size, check_targets, check_task, encode_labels
+from nddv.validation import (
+    check_features,
+    check_settings,
+    check_size,
+    check_targets,
+    check_task,
+    column_names,
+    encode_labels,
+)
 from nddv.values import Values
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 Side = tuple[Any, NDArray[Any]]  # features and coded targets of meta or validation data
-CHECKPOINTS = ("auto", "all", "sqrt")
+NO_META = (
+    "no meta data: {fraction:.0%} of the rows are held out to stand for them, and a second run "
+    "values those rows; if you have rows that you trust, give them as X_meta and y_meta"
+)
 KEEP_ALL_LIMIT = 512e6  # bytes of training states that "auto" keeps for the participation readout
 
 
@@ -179,58 +192,45 @@ class NDDV(BaseEstimator):
         X, y : (n, d) training features (array, data frame or scipy sparse rows) and (n,) labels of
             any dtype, or numbers for regression.
         X_meta, y_meta : clean data that the meta weights and the best epoch are chosen on. Without
-            them a stratified part of the training points is held out, and a second fold, which
-            holds another part out, values those points: two runs instead of one.
+            them a stratified part of the training points is held out, and a second run, which
+            holds another part out, values those points (and only those).
         X_valid, y_valid : data that the utility of "participation" is measured on; default: meta.
         """
         start = time.perf_counter()
-        self._check_settings()
+        self._forget()
+        check_settings(self.get_params(deep=False))
         seed = secrets.randbits(31) if self.random_state is None else int(self.random_state)
         x, targets = self._check_training(X, y)
         meta = self._check_side("meta", X_meta, y_meta)
         valid = self._check_side("valid", X_valid, y_valid)
+        if meta is None:
+            warnings.warn(NO_META.format(fraction=self.meta_fraction), stacklevel=2)
         with self._progress(folds=1 if meta else 2) as bar:
             if meta:
                 self._folds = [self._train(x, targets, None, meta, valid or meta, seed, bar)]
             else:
                 self._folds = list(self._two_folds(x, targets, valid, seed, bar))
             self._set_results(self._sensitivities(self.readout, bar))
-        self.record_ = self._make_record(seed, bool(meta), time.perf_counter() - start)
+        self.record_ = self._make_record(seed, bool(meta))
+        self.record_["seconds"] = round(time.perf_counter() - start, 4)
         return self
 
     def readout_values(self, readout: str) -> NDArray[np.float64]:
         """Values (n,) under any readout of the same fitted run or runs."""
+        check_is_fitted(self, "values_")
         with self._progress(folds=0) as bar:
             return np.asarray(_centre(self._sensitivities(readout, bar)).mean(0))
 
     # ------------------------------------------------------------------ checks
 
-    def _check_settings(self) -> None:
-        _one_of("readout", self.readout, READOUTS)
-        _one_of("dtype", self.dtype, tuple(DTYPES))
-        _one_of("checkpoints", self.checkpoints, CHECKPOINTS)
-        _one_of("device", self.device, ("auto", "cpu", "cuda"))
-        for name in ("width", "steps", "hidden", "centers", "epochs", "batch_size", "meta_every",
-                     "meta_batch_size", "meta_hidden", "trajectories"):  # fmt: skip
-            if not (isinstance(getattr(self, name), (int, np.integer)) and getattr(self, name) > 0):
-                raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
-        for name in (
-            "horizon",
-            "input_energy",
-            "learning_rate",
-            "clip",
-            "reach",
-            "meta_learning_rate",
-            "penalty",
-        ):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}")
-        if not 0 < self.meta_fraction <= 0.5:
-            raise ValueError(f"meta_fraction must be in (0, 0.5], got {self.meta_fraction!r}")
+    def _forget(self) -> None:
+        """Drop what an earlier fit left behind."""
+        for name in [n for n in vars(self) if n.endswith("_") or n.startswith("_")]:
+            delattr(self, name)
 
     def _check_training(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         """Set the fitted attributes that describe the data; return features and coded targets."""
-        names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
+        names = column_names(X)
         x = check_features(X, "X")
         check_size(x)
         labels = check_targets(y, x.shape[0], "y", "X")
@@ -238,8 +238,6 @@ class NDDV(BaseEstimator):
         self.n_features_in_ = x.shape[1]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         if self.task_ == "classification":
             self.classes_, codes = encode_labels(labels, "y")
             return x, codes
@@ -277,10 +275,6 @@ class NDDV(BaseEstimator):
         bar: tqdm,
     ) -> Fold:
         """One run on the training points `index`, or on all of them."""
-        if index is None:
-            index = np.arange(len(targets))
-        else:
-            x, targets = x[index], targets[index]
         dtype, device = DTYPES[self.dtype], _device(self.device)
         classification = self.task_ == "classification"
 
@@ -288,9 +282,11 @@ class NDDV(BaseEstimator):
             kind = torch.int64 if classification else dtype
             return torch.as_tensor(values, dtype=kind, device=device)
 
-        rows = Rows.fit(x, self.input_energy, dtype, device)
+        rows = Rows.fit(x, self.input_energy, dtype, device, index)
+        if index is None:
+            index = np.arange(len(targets))
         loss = "cross_entropy" if classification else "squared_error"
-        data = Data(rows, tensor(targets), rows.like(meta[0]), tensor(meta[1]), loss)
+        data = Data(rows, tensor(targets[index]), rows.like(meta[0]), tensor(meta[1]), loss)
         outputs = len(self.classes_) if classification else 1
         flow = Flow(features=self.n_features_in_, outputs=outputs, **self._parameters_of(Flow))
 
@@ -359,7 +355,7 @@ class NDDV(BaseEstimator):
             traces = [torch.stack(f.trace.values).numpy(force=True) for f in self._folds if f.trace]
             self.trace_ = assemble(self._folds, traces)
 
-    def _make_record(self, seed: int, meta_given: bool, seconds: float) -> dict[str, Any]:
+    def _make_record(self, seed: int, meta_given: bool) -> dict[str, Any]:
         runs = [fold.run for fold in self._folds]
         with torch.no_grad():
             growth = max(time_resolved(run, run.score()).adjoint_growth for run in runs)
@@ -374,8 +370,7 @@ class NDDV(BaseEstimator):
             "best_epoch": [best_epoch(run.history) for run in runs],
             "adjoint_growth": growth,
             "device": str(runs[0].flat.device),
-            "params": self.get_params(deep=False),
-            "seconds": round(seconds, 4),
+            "params": {name: _plain(v) for name, v in self.get_params(deep=False).items()},
             "versions": versions(),
         }
 
@@ -386,10 +381,18 @@ class NDDV(BaseEstimator):
             yield bar
 
 
-def value(X: Any, y: Any, *, X_meta: Any = None, y_meta: Any = None, **params: Any) -> Values:
-    """Value the rows of (X, y) in one call; `params` are those of `NDDV` and of its `fit`."""
-    side = {k: params.pop(k) for k in ("X_valid", "y_valid") if k in params}
-    model = NDDV(**params).fit(X, y, X_meta, y_meta, **side)
+def value(
+    X: Any,
+    y: Any,
+    *,
+    X_meta: Any = None,
+    y_meta: Any = None,
+    X_valid: Any = None,
+    y_valid: Any = None,
+    **params: Any,
+) -> Values:
+    """Value the rows of (X, y) in one call; `params` are those of `NDDV`."""
+    model = NDDV(**params).fit(X, y, X_meta, y_meta, X_valid, y_valid)
     return Values(model.values_, model.stderr_, model.record_)
 
 
@@ -397,9 +400,11 @@ def _centre(sensitivities: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(center(torch.as_tensor(sensitivities)).numpy())
 
 
-def _one_of(name: str, given: Any, known: tuple[str, ...]) -> None:
-    if given not in known:
-        raise ValueError(f"unknown {name} {given!r}: choose one of {', '.join(known)}")
+def _plain(setting: Any) -> Any:
+    """A setting as JSON can hold it."""
+    if isinstance(setting, np.generic):
+        setting = setting.item()
+    return "inf" if setting == np.inf else setting
 
 
 def _device(name: str) -> torch.device:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,54 @@ MINIMUM_ROWS = 10
 TASKS = ("auto", "classification", "regression")
 
 
+CHOICES = {
+    "readout": ("terminal", "path", "participation"),
+    "checkpoints": ("auto", "all", "sqrt"),
+    "dtype": ("float32", "float64"),
+    "device": ("auto", "cpu", "cuda"),
+}
+POSITIVE_INTEGERS = (
+    *("width", "steps", "hidden", "epochs", "batch_size", "trajectories"),
+    *("meta_every", "meta_batch_size", "meta_hidden"),
+)
+POSITIVE = (
+    *("horizon", "input_energy", "reach", "learning_rate", "epsilon", "clip"),
+    *("meta_learning_rate", "penalty"),
+)
+NOT_NEGATIVE = ("interaction", "diffusion", "running_cost", "weight_decay", "momentum")
+
+
+def check_settings(settings: dict[str, Any]) -> None:
+    """Settings of the estimator that can be judged without data."""
+    for name, known in CHOICES.items():
+        if settings[name] not in known:
+            raise ValueError(f"unknown {name} {settings[name]!r}: choose one of {', '.join(known)}")
+    for name in POSITIVE_INTEGERS:
+        if not (isinstance(settings[name], (int, np.integer)) and settings[name] > 0):
+            raise ValueError(f"{name} must be a positive integer, got {settings[name]!r}")
+    for name in (*POSITIVE, *NOT_NEGATIVE):
+        number = settings[name]
+        if not isinstance(number, (Real, np.number)) or not 0 <= float(number) < np.inf:
+            raise ValueError(f"{name} must be a finite number >= 0, got {number!r}")
+        if number == 0 and name in POSITIVE:
+            raise ValueError(f"{name} must be positive")
+    if settings["momentum"] >= 1:
+        raise ValueError(f"momentum must be below 1, got {settings['momentum']!r}")
+    if not (isinstance(settings["centers"], (int, np.integer)) and settings["centers"] > 1):
+        raise ValueError(f"centers must be an integer above 1, got {settings['centers']!r}")
+    if not 0 < settings["meta_fraction"] <= 0.5:
+        raise ValueError(f"meta_fraction must be in (0, 0.5], got {settings['meta_fraction']!r}")
+    seed = settings["random_state"]
+    if seed is not None and not (isinstance(seed, (int, np.integer)) and seed >= 0):
+        raise ValueError(f"random_state must be an integer >= 0 or None, got {seed!r}")
+
+
 def check_features(x: Any, name: str, columns: list[str] | None = None) -> Any:
     """A finite (n, d) matrix: float32 or float64 numpy (not copied if it is one) or scipy CSR.
 
     columns: names that a table must have, in order (those it was fitted on).
     """
-    names = _column_names(x)
+    names = column_names(x)
     if columns is not None and names is not None and names != columns:
         raise ValueError(
             f"{name} has the columns {_short(names)}, but X has {_short(columns)}: "
@@ -27,10 +70,13 @@ def check_features(x: Any, name: str, columns: list[str] | None = None) -> Any:
         )
     if isinstance(x, pd.DataFrame):
         x = _frame_to_array(x, name)
+    elif np.ma.isMaskedArray(x):
+        x = np.ma.filled(x.astype(np.float64), np.nan)
     if sparse.issparse(x):
         x = x.tocsr()
         if x.dtype.kind not in "fiub":
             raise ValueError(f"{name} is a sparse matrix of dtype {x.dtype}: make it numeric")
+        x = x.astype(_precision(x.dtype), copy=False)
         values = x.data
     else:
         x = _dense(x, name)
@@ -50,6 +96,8 @@ def check_features(x: Any, name: str, columns: list[str] | None = None) -> Any:
 def check_targets(y: Any, rows: int, name: str, of: str) -> NDArray[Any]:
     """A one-dimensional array of `rows` labels or numbers without missing entries."""
     array = y.to_numpy() if isinstance(y, (pd.Series, pd.Index)) else np.asarray(y)
+    if array.dtype == object and array.ndim == 1:
+        array = pd.Series(array).infer_objects().to_numpy()  # numbers that came as objects
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -72,12 +120,13 @@ def check_task(task: str, y: NDArray[Any]) -> str:
     if task not in TASKS:
         raise ValueError(f"unknown task {task!r}: choose one of {TASKS}")
     if task == "auto":
-        kind = "continuous" if y.dtype.kind == "f" and type_of_target(y) == "continuous" else ""
-        task = "regression" if kind else "classification"
-        if task == "classification" and len(np.unique(_comparable(y))) > max(20, len(y) // 2):
+        continuous = y.dtype.kind == "f" and type_of_target(y) == "continuous"
+        task = "regression" if continuous else "classification"
+        distinct = len(np.unique(_comparable(y)))
+        if not continuous and distinct > max(20, len(y) // 10):
             raise ValueError(
-                f"y has {len(np.unique(_comparable(y)))} different values in {len(y)} rows: say "
-                'task="regression" or task="classification"'
+                f"y has {distinct} different values in {len(y)} rows: say task="
+                '"regression" or task="classification"'
             )
     if task == "regression":
         if y.dtype.kind not in "fiub":
@@ -122,27 +171,34 @@ def check_size(x: Any, name: str = "X") -> None:
 
 
 def _comparable(y: NDArray[Any]) -> NDArray[Any]:
-    """Labels that can be sorted: objects of one type, strings otherwise refused."""
+    """Labels that can be sorted: numbers, booleans or strings; other objects are refused."""
     if y.dtype != object:
         return y
     kinds = {type(v) for v in y}
+    if kinds in ({str}, {bytes}):
+        return np.array(list(y))
+    named = ", ".join(sorted(k.__name__ for k in kinds))
     if len(kinds) > 1:
-        raise ValueError(
-            f"y mixes labels of types {', '.join(sorted(k.__name__ for k in kinds))}: "
-            "convert them to one type"
-        )
-    return np.array(list(y))
+        raise ValueError(f"y mixes labels of types {named}: convert them to one type")
+    raise ValueError(f"y has labels of type {named}: convert them to numbers or strings")
 
 
-def _column_names(x: Any) -> list[str] | None:
+def _precision(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
+    """float32 for what it holds exactly, float64 for the rest."""
+    return np.float32 if np.can_cast(dtype, np.float32) else np.float64
+
+
+def column_names(x: Any) -> list[str] | None:
+    """Names of a data frame's columns; None for arrays."""
     return [str(c) for c in x.columns] if isinstance(x, pd.DataFrame) else None
 
 
 def _frame_to_array(x: pd.DataFrame, name: str) -> NDArray[Any]:
     for position, column in enumerate(x.columns):
-        if not pd.api.types.is_numeric_dtype(x.dtypes.iloc[position]):
+        kind = x.dtypes.iloc[position]
+        if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
             raise ValueError(
-                f"column {str(column)!r} of {name} is {x.dtypes.iloc[position]}, not numeric: "
+                f"column {str(column)!r} of {name} is {kind}, not numeric: "
                 "encode it (the command line `nddv value` does so by itself)"
             )
     return x.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -162,9 +218,7 @@ def _dense(x: Any, name: str) -> NDArray[Any]:
             ) from None
     if x.dtype.kind not in "fiub":
         raise ValueError(f"{name} has dtype {x.dtype}: make it numeric")
-    if x.dtype not in (np.float32, np.float64):
-        x = x.astype(np.float32)
-    return np.ascontiguousarray(x)
+    return np.ascontiguousarray(x, dtype=_precision(x.dtype))
 
 
 def _first_not_numeric(x: NDArray[Any]) -> tuple[int, int]:

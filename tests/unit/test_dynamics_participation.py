@@ -47,12 +47,12 @@ def small_run(
     return run, rows.like(x[N + 15 :]), y[N + 15 :]
 
 
-@pytest.mark.parametrize("clip", [1.0, 0.2], ids=["clip 1", "clip 0.2"])
+@pytest.mark.parametrize("option", [{"clip": 1.0}, {"clip": 0.2}, {"pairing": "literal"}], ids=str)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_equals_central_differences_of_retraining(optimizer: str, task: str, clip: float) -> None:
+def test_equals_central_differences_of_retraining(optimizer: str, task: str, option: dict) -> None:
     """dU/dw_i = [U(w_i = 1+h) − U(w_i = 1−h)]/2h, retraining each time, to 1e-4 relative."""
-    run, valid, valid_y = small_run(optimizer, task, clip=clip)
+    run, valid, valid_y = small_run(optimizer, task, **option)
     found = participation(run, valid, valid_y)
     scale, h = float(found.abs().max()), 1e-4
     for i in range(0, N, 5):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import warnings
 from dataclasses import fields
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import torch
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 import nddv
 from nddv import NDDV, Values
@@ -30,6 +32,8 @@ def table(n: int = 120, seed: int = 0, bad: int = 12) -> tuple[np.ndarray, np.nd
     y[:bad] = 1 - y[:bad]
     return x, y
 
+
+pytestmark = pytest.mark.filterwarnings("ignore:no meta data")
 
 X, Y = table()
 SIDE = table(60, seed=1, bad=0)
@@ -170,6 +174,74 @@ def test_without_meta_data_every_point_is_valued_by_a_run_that_trained_on_it() -
     assert 0.3 < Y[held_out].mean() < 0.7  # stratified
 
 
+def test_points_of_both_folds_take_the_first_ones_value() -> None:
+    model = NDDV(readout="terminal", **FAST).fit(X, Y)
+    first, second = model._folds
+    raw = first.sensitivities("terminal", 1)[0]
+    assert np.array_equal(model.sensitivities_[first.index], raw)
+    only_second = np.setdiff1d(second.index, first.index)
+    other = dict(zip(second.index, second.sensitivities("terminal", 1)[0], strict=True))
+    assert np.array_equal(model.sensitivities_[only_second], [other[i] for i in only_second])
+
+
+def test_missing_meta_data_are_announced() -> None:
+    with pytest.warns(UserWarning, match=r"no meta data: 20% of the rows are held out"):
+        NDDV(**FAST).fit(X, Y)
+
+
+def test_validation_data_define_the_utility() -> None:
+    one, other = (
+        NDDV(readout="participation", **FAST).fit(X, Y, *SIDE, *valid).values_
+        for valid in (table(50, seed=7, bad=0), table(50, seed=8, bad=25))
+    )
+    assert not np.allclose(one, other)
+    path = [NDDV(**FAST).fit(X, Y, *SIDE, *v).values_ for v in ((None, None), table(50, seed=7))]
+    assert np.array_equal(*path)
+
+
+def test_nothing_of_an_earlier_fit_is_left() -> None:
+    model = NDDV(layer_trace=True, **FAST).fit(pd.DataFrame(X), Y, SIDE[0], SIDE[1])
+    assert hasattr(model, "classes_")
+    assert hasattr(model, "trace_")
+    model.set_params(layer_trace=False).fit(X, X[:, 0] + 0.5, SIDE[0], SIDE[0][:, 0])
+    for name in ("classes_", "trace_", "feature_names_in_"):
+        assert not hasattr(model, name)
+
+
+def test_readout_of_an_unfitted_model() -> None:
+    with pytest.raises(NotFittedError):
+        NDDV().readout_values("path")
+
+
+def test_numpy_settings_are_recorded_as_plain_ones() -> None:
+    settings = {**FAST, "epochs": np.int64(2), "nu": np.inf, "random_state": np.int32(3)}
+    record = NDDV(**settings).fit(X, Y, *SIDE).record_
+    assert json.loads(json.dumps(record, allow_nan=False))["params"]["nu"] == "inf"
+
+
+def test_read_only_integer_and_wide_inputs() -> None:
+    frozen = X.copy()
+    frozen.setflags(write=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reference = NDDV(**FAST).fit(frozen, Y, *SIDE).values_
+    assert np.array_equal(reference, NDDV(**FAST).fit(X, Y, *SIDE).values_)
+    scaled = NDDV(**FAST).fit(X * 1e-9 + 1.0, Y, SIDE[0] * 1e-9 + 1.0, SIDE[1]).values_
+    assert np.corrcoef(scaled, reference)[0, 1] > 0.99
+    for kind in (np.int64, np.float16, ">f8", np.longdouble):
+        counts = (X * 100).astype(kind)
+        assert np.isfinite(NDDV(**FAST).fit(counts, Y, *SIDE).values_).all()
+
+
+def test_standard_errors_are_those_of_the_mean() -> None:
+    """Sixteen times the trajectories, a quarter of the error."""
+    settings = {**FAST, "readout": "terminal", "diffusion": 0.5, "reweighting": "none"}
+    many = NDDV(trajectories=400, **settings).fit(X, Y, *SIDE)
+    few = NDDV(trajectories=25, **settings).fit(X, Y, *SIDE)
+    ratio = np.sqrt(np.mean(few.stderr_**2) / np.mean(many.stderr_**2))
+    assert ratio == pytest.approx(4.0, rel=0.15)
+
+
 def test_regression() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(150, 4))
@@ -295,6 +367,16 @@ BAD_INPUTS = {
     ),
     "two-dimensional y": ((X, np.stack([Y, Y], axis=1)), r"y must be one-dimensional"),
     "one-dimensional X": ((X[:, 0], Y), r"X must be two-dimensional"),
+    "tuples as labels": (
+        (X, np.array([*((v, 1) for v in Y), None], dtype=object)[:-1]),
+        r"y has labels of type tuple: convert them to numbers or strings",
+    ),
+    "counts as labels": ((X, np.arange(len(Y)) // 4), r"y has 30 different values in 120 rows"),
+    "masked entry": (
+        (np.ma.masked_array(X, mask=np.arange(X.size).reshape(X.shape) == 13), Y),
+        r"row 4, column 1",
+    ),
+    "complex column": ((FRAME.assign(z=1j), Y), r"column 'z' of X is complex128"),
     "an identifier as label": ((X, np.arange(len(Y))), r'say task="regression" or'),
     "unseen meta class": ((X, Y, SIDE[0], SIDE[1] + 1), r"y_meta has the class 2 \(row \d+\)"),
     "meta features": ((X, Y, SIDE[0][:, :2], SIDE[1]), r"X_meta has 2 features, but X has 3"),
@@ -326,7 +408,14 @@ def test_bad_input_is_named_with_its_remedy(case: str) -> None:
         ({"nu": 0.9}, "no closed form"),
         ({"epochs": 0}, "epochs must be a positive integer"),
         ({"batch_size": 6.5}, "batch_size must be a positive integer"),
-        ({"learning_rate": -1.0}, "learning_rate must be positive"),
+        ({"learning_rate": -1.0}, "learning_rate must be a finite number >= 0"),
+        ({"learning_rate": 0.0}, "learning_rate must be positive"),
+        ({"learning_rate": "fast"}, "learning_rate must be a finite number"),
+        ({"diffusion": -0.1}, "diffusion must be a finite number >= 0"),
+        ({"momentum": 2.0}, "momentum must be below 1"),
+        ({"centers": 1}, "centers must be an integer above 1"),
+        ({"random_state": -1}, "random_state must be an integer >= 0 or None"),
+        ({"random_state": 1.5}, "random_state must be an integer >= 0 or None"),
         ({"meta_fraction": 0.9}, r"meta_fraction must be in \(0, 0.5\]"),
     ],
 )

@@ -107,9 +107,6 @@ def batch_gradient(
     return BatchGradient(flatten([*encoder, *controls, *head]), path, end)
 
 
-StateMap = Callable[[Tensor], Tensor]
-
-
 @dataclass(frozen=True)
 class Perturbation:
     """How a scalar ε enters (Eqs. general_perturbed_state, general_perturbed_objective).
@@ -121,7 +118,7 @@ class Perturbation:
     initial: Tensor | None = None
     drift: Callable[[int, Tensor], Tensor] | None = None
     running: Callable[[int, Tensor], Tensor] | None = None
-    terminal: StateMap | None = None
+    terminal: Callable[[Tensor], Tensor] | None = None
 
 
 def adjoint_representation(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import gamma, inf, sqrt
+from math import inf, sqrt
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import kv
+from scipy.special import gammaln, kve
 from torch import Tensor
 
 
@@ -26,7 +26,8 @@ def matern(distance: ArrayLike, nu: float, length_scale: float = 1.0) -> NDArray
         return np.asarray(np.exp(-0.5 * r**2))
     z = np.sqrt(2 * nu) * np.maximum(r, 1e-300)
     with np.errstate(invalid="ignore", over="ignore"):
-        k = 2 ** (1 - nu) / gamma(nu) * z**nu * kv(nu, z)
+        log_factor = (1 - nu) * np.log(2) - gammaln(nu) + nu * np.log(z) - z
+        k = np.exp(log_factor) * kve(nu, z)  # kve carries e^z: neither factor overflows early
     return np.where(z < 1e-12, 1.0, np.nan_to_num(k, nan=0.0))
 
 

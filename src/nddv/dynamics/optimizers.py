@@ -1,6 +1,6 @@
 """Optimiser steps as pure functions, so that the participation readout can differentiate them.
 
-A state is one tensor of moments (0, 1 or 2 rows of the flat parameter vector's length).
+A state is one tensor of moments, 1 row (SGD) or 2 (AdamW) as long as the parameter vector.
 """
 
 from __future__ import annotations
@@ -117,4 +117,4 @@ class OptimizerPullback:
 def clip_norm(gradient: Tensor, limit: float) -> Tensor:
     """Scale a gradient down to norm `limit` if it is longer."""
     norm = torch.linalg.vector_norm(gradient)
-    return gradient * (limit / norm).clamp(max=1.0) if norm > limit else gradient
+    return gradient * (limit / norm) if norm > limit else gradient

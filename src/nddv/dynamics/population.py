@@ -7,7 +7,7 @@ a control needs inside a step is made and dropped chunk by chunk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -92,7 +92,11 @@ def score(
 
 @dataclass(frozen=True)
 class TimeResolved:
-    """−X_{i,t}·Y_{i,t} per Euler time t = 0 … S, (S+1, n); and max_i ‖Y_{i,0}‖/‖Y_{i,S}‖."""
+    """−X_{i,t}·Y_{i,t} per Euler time t = 0 … S, (S+1, n); and max_i ‖Y_{i,0}‖/‖Y_{i,S}‖.
+
+    The growth is that of the recursion itself: Y_{i,0} is what it makes of Y_{i,S} alone, without
+    the running cost, which keeps feeding the co-state of points whose Y_{i,S} has vanished.
+    """
 
     sensitivities: Tensor
     adjoint_growth: float
@@ -122,6 +126,8 @@ def score_layers(
         pairings.append(
             torch.stack([-(x * p).sum(1) for x, p in zip(path.states, costates, strict=True)])
         )
-        first, last = (p.norm(dim=1) for p in (costates[0], costates[-1]))
-        growth = max(growth, float((first / last.clamp_min(1e-12)).max()))
+        free = replace(flow, running_cost=0.0)
+        first = backward(free, params.controls, path, -end.gradients).costates[0].norm(dim=1)
+        last = end.gradients.norm(dim=1).clamp_min(torch.finfo(flat.dtype).tiny)
+        growth = max(growth, float((first / last).max()))
     return TimeResolved(torch.cat(pairings, dim=1), growth)

@@ -1,11 +1,12 @@
 """Meta-learned sample weights v_i = V_θ(q_i) and the updates of θ (Algorithm 1, lines 5–8).
 
 q_i is the terminal cost of point i at its latest visit, a number that is frozen before the weight
-is evaluated. v_i enters the dynamics through μ_s(θ) = B⁻¹ Σ v_i X_{i,s} only.
+is evaluated (the paper takes it from the current forward pass, which would need v_i first).
+v_i enters the dynamics through μ_s(θ) = B⁻¹ Σ v_i X_{i,s} only.
 
 A trap in Algorithm 1: with the drift a(μ − X) + ψ_s(X) and *recorded* states, ∇_ψH does not contain
-μ, so the printed hypergradient ∇_θ ℓ(ψ̂(θ)) is identically zero (tests/unit/test_reweighting.py
-shows it). Here the look-ahead is real: the states are rolled forward again under μ(θ), and the
+μ, so the printed hypergradient ∇_θ ℓ(ψ̂(θ)) is identically zero (test_dynamics_reweighting.py shows
+it). Here the look-ahead is real: the states are rolled forward again under μ(θ), and the
 Hamiltonian gradient is taken along that path, so that ψ̂ depends on θ. The meta points are driven by
 the aggregate frozen at θ_k: their loss depends on θ through ψ̂ alone, as in Eq. bilevel.
 """
@@ -14,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from nddv.dynamics.adjoint import batch_gradient
+from nddv.dynamics.adjoint import BatchGradient, batch_gradient
 from nddv.dynamics.costs import running, terminal
-from nddv.dynamics.flow import Flow, rollout
+from nddv.dynamics.flow import Flow, Path, rollout
 from nddv.dynamics.optimizers import clip_norm
 
 REWEIGHTINGS = ("lookahead", "penalty", "none")
@@ -31,10 +33,6 @@ class WeightMap:
     """The ReLU–sigmoid network V_θ: [0, ∞) → [0, 1], 1 → hidden → 1."""
 
     hidden: int
-
-    @property
-    def size(self) -> int:
-        return 3 * self.hidden + 1
 
     def init(self, generator: torch.Generator, dtype: torch.dtype) -> Tensor:
         """θ flat; kinks spread over q ∈ [−1, 3], small output weights, so v starts near ½."""
@@ -56,88 +54,93 @@ class WeightMap:
 
 @dataclass(frozen=True)
 class Batch:
-    """One mini-batch as the updates need it; q: (B,) frozen terminal signals."""
+    """A mini-batch: x (B, d), y (B,), standard normal noise (S, B, W)."""
 
     x: Tensor
     y: Tensor
     noise: Tensor
-    q: Tensor
 
 
-def meta_loss(
-    flow: Flow, flat: Tensor, batch: Batch, aggregates: Sequence[Tensor], loss: str
-) -> Tensor:
-    """Mean terminal cost of points that a given aggregate path drives."""
-    params = flow.unpack(flat)
-    x0, _ = flow.encoder.forward(params.encoder, batch.x)
-    path = rollout(flow, params.controls, x0, batch.noise, aggregates=aggregates)
-    return terminal(params.head, path.states[-1], batch.y, loss).costs.mean()
+@dataclass(frozen=True)
+class MetaProblem:
+    """What one update of θ looks at: parameters ψ, a training batch, its signals, a meta batch.
+
+    flat: ψ; signals: (B,) frozen terminal signals q of the training batch; rate: α of the
+    look-ahead step, whose gradient is clipped as the real one is.
+    """
+
+    flow: Flow
+    weight_map: WeightMap
+    flat: Tensor
+    train: Batch
+    signals: Tensor
+    meta: Batch
+    rate: float
+    clip: float
+    loss: str
+    pairing: str
+
+    def inner(self, theta: Tensor) -> BatchGradient:
+        """The training gradient along the states rolled out under μ(θ)."""
+        mass, train = self.weight_map(theta, self.signals), self.train
+        return batch_gradient(
+            self.flow,
+            self.flat,
+            train.x,
+            train.y,
+            train.noise,
+            torch.ones_like(mass),
+            mass,
+            self.loss,
+            self.pairing,
+        )
+
+    def ahead(self, gradient: Tensor) -> Tensor:
+        """ψ̂ = ψ − α × the clipped gradient."""
+        return self.flat - self.rate * clip_norm(gradient, self.clip)
+
+    def objective(self, theta: Tensor, flat: Tensor) -> Tensor:
+        """g(θ, ψ) = L(ψ, θ) on the training batch (Eq. meta_objective)."""
+        path, costs = self._roll(flat, self.train, mass=self.weight_map(theta, self.signals))
+        return (costs + running(path.outputs, self.flow.running_cost, self.flow.dt)).mean()
+
+    def meta_loss(self, flat: Tensor, aggregates: Sequence[Tensor]) -> Tensor:
+        """Mean terminal cost of the meta batch, driven by a given aggregate path."""
+        return self._roll(flat, self.meta, aggregates=aggregates)[1].mean()
+
+    def _roll(self, flat: Tensor, batch: Batch, **driver: Any) -> tuple[Path, Tensor]:
+        params = self.flow.unpack(flat)
+        x0, _ = self.flow.encoder.forward(params.encoder, batch.x)
+        path = rollout(self.flow, params.controls, x0, batch.noise, **driver)
+        return path, terminal(params.head, path.states[-1], batch.y, self.loss).costs
 
 
-def lookahead_gradient(
-    flow: Flow,
-    weight_map: WeightMap,
-    theta: Tensor,
-    flat: Tensor,
-    train: Batch,
-    meta: Batch,
-    rate: float,
-    clip: float,
-    loss: str,
-) -> Tensor:
+def lookahead_gradient(problem: MetaProblem, theta: Tensor) -> Tensor:
     """∇_θ ℓ_meta(ψ̂(θ)) with ψ̂(θ) = ψ − α ∇_ψL along the states rolled out under μ(θ)."""
     with torch.enable_grad():
         theta = theta.detach().requires_grad_()
-        mass = weight_map(theta, train.q)
-        ones = torch.ones_like(mass)
-        inner = batch_gradient(flow, flat, train.x, train.y, train.noise, ones, mass, loss)
-        ahead = flat - rate * clip_norm(inner.gradient, clip)
+        inner = problem.inner(theta)
         frozen = [mu.detach() for mu in inner.path.aggregates]
-        outer = meta_loss(flow, ahead, meta, frozen, loss)
+        outer = problem.meta_loss(problem.ahead(inner.gradient), frozen)
         (gradient,) = torch.autograd.grad(outer, theta)
     return gradient
 
 
-def penalty_gradient(
-    flow: Flow,
-    weight_map: WeightMap,
-    theta: Tensor,
-    flat: Tensor,
-    train: Batch,
-    meta: Batch,
-    rate: float,
-    clip: float,
-    loss: str,
-    penalty: float,
-) -> Tensor:
+def penalty_gradient(problem: MetaProblem, theta: Tensor, penalty: float) -> Tensor:
     """∇_θ of the first-order surrogate λ[g(θ, ψ) − g(θ, ψ̂)] (Eq. first_order_penalty).
 
     ψ̂ follows the inner objective g by one step, ψ the whole surrogate g + ℓ_meta/λ by one step;
     first derivatives only.
     """
-    mass = weight_map(theta, train.q)
-    ones = torch.ones_like(mass)
-    inner = batch_gradient(flow, flat, train.x, train.y, train.noise, ones, mass, loss)
-    hat = flat - rate * clip_norm(inner.gradient, clip)
-    frozen = inner.path.aggregates
+    with torch.no_grad():
+        inner = problem.inner(theta)
+        hat = problem.ahead(inner.gradient)
     with torch.enable_grad():
-        start = flat.detach().requires_grad_()
-        (outer,) = torch.autograd.grad(meta_loss(flow, start, meta, frozen, loss), start)
-        both = hat - rate * clip_norm(outer, clip) / penalty
+        start = problem.flat.detach().requires_grad_()
+        loss = problem.meta_loss(start, inner.path.aggregates)
+        (outer,) = torch.autograd.grad(loss, start)
+        both = hat - problem.rate * clip_norm(outer, problem.clip) / penalty
         theta = theta.detach().requires_grad_()
-        gap = _inner_objective(flow, weight_map, theta, both, train, loss) - _inner_objective(
-            flow, weight_map, theta, hat, train, loss
-        )
+        gap = problem.objective(theta, both) - problem.objective(theta, hat)
         (gradient,) = torch.autograd.grad(penalty * gap, theta)
     return gradient
-
-
-def _inner_objective(
-    flow: Flow, weight_map: WeightMap, theta: Tensor, flat: Tensor, train: Batch, loss: str
-) -> Tensor:
-    """g(θ, ψ) = L(ψ, θ) on the batch (Eq. meta_objective)."""
-    params = flow.unpack(flat)
-    x0, _ = flow.encoder.forward(params.encoder, train.x)
-    path = rollout(flow, params.controls, x0, train.noise, mass=weight_map(theta, train.q))
-    costs = terminal(params.head, path.states[-1], train.y, loss).costs
-    return (costs + running(path.outputs, flow.running_cost, flow.dt)).mean()

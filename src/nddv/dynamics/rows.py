@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,76 +12,101 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+Index = NDArray[np.intp]
+
 
 @dataclass(frozen=True)
 class Rows:
-    """An (n, d) matrix, dense or sparse, with the affine map that standardises it.
+    """Rows of an (N, d) matrix, dense or sparse, with the affine map that standardises them.
 
     Standardisation is fitted on training rows; features that are constant there become 0 in every
     other set too (a tiny standard deviation would blow them up). The rows are then scaled to a
     mean squared norm of `energy`: the speed at which the encoder learns is proportional to it, and
     with plain standardised rows it would grow with the number of features.
+
+    matrix : torch tensor or scipy CSR, in the precision in which it was given.
+    index : which of its rows these are; None for all.
+    mean, inverse_scale : (d,) in the precision of the matrix: batches are centred before the cast.
+    dtype : of the batches.
     """
 
-    matrix: Any  # torch.Tensor (n, d), or scipy CSR
+    matrix: Any
+    index: Index | None
     mean: Tensor
     inverse_scale: Tensor
+    dtype: torch.dtype
 
     @classmethod
-    def fit(cls, x: Any, energy: float, dtype: torch.dtype, device: torch.device) -> Rows:
+    def fit(
+        cls,
+        x: Any,
+        energy: float,
+        dtype: torch.dtype,
+        device: torch.device,
+        index: Index | None = None,
+    ) -> Rows:
         """Training rows, standardised by their own mean and standard deviation."""
-        mean, std = _moments(x)
-        # relative: a column of a million identical large floats has a tiny non-zero spread
-        varies = std > 1e-7 * np.maximum(1.0, np.abs(mean))
+        mean, std = _moments(x, index)
+        # a constant column has a spread of a few units in the last place of its mean
+        varies = std > 8 * np.finfo(x.dtype).eps * np.abs(mean)
+        if not varies.any():
+            raise ValueError("no feature varies among the training rows")
         inverse = np.where(varies, 1.0 / np.where(varies, std, 1.0), 0.0)
-        inverse *= np.sqrt(energy / max(int(varies.sum()), 1))
-        moments = torch.as_tensor(np.stack([mean, inverse]), dtype=dtype, device=device)
-        return cls(_matrix(x, dtype, device), moments[0], moments[1])
+        inverse *= np.sqrt(energy / varies.sum())
+        scaling = torch.as_tensor(np.stack([mean, inverse]).astype(x.dtype), device=device)
+        return cls(_matrix(x, device), index, scaling[0], scaling[1], dtype)
 
-    def like(self, x: Any) -> Rows:
+    def like(self, x: Any, index: Index | None = None) -> Rows:
         """Other rows on the scale of these."""
-        return Rows(_matrix(x, self.dtype, self.device), self.mean, self.inverse_scale)
+        return Rows(_matrix(x, self.device), index, self.mean, self.inverse_scale, self.dtype)
 
     def __len__(self) -> int:
-        return int(self.matrix.shape[0])
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.mean.dtype
+        return int(self.matrix.shape[0]) if self.index is None else len(self.index)
 
     @property
     def device(self) -> torch.device:
         return self.mean.device
 
-    def take(self, index: Tensor | slice) -> Tensor:
+    def take(self, where: Tensor | slice) -> Tensor:
         """Standardised rows (B, d) on the device."""
+        chosen: Any = where
+        if self.index is not None:
+            chosen = self.index[where if isinstance(where, slice) else where.cpu().numpy()]
         if sparse.issparse(self.matrix):
-            where = index if isinstance(index, slice) else index.cpu().numpy()
-            dense = self.matrix[where].toarray()
-            batch = torch.as_tensor(dense, dtype=self.dtype, device=self.device)
+            chosen = chosen.cpu().numpy() if isinstance(chosen, Tensor) else chosen
+            batch = torch.as_tensor(self.matrix[chosen].toarray(), device=self.device)
         else:
-            batch = self.matrix[index].to(self.dtype)
-        return (batch - self.mean) * self.inverse_scale
+            batch = self.matrix[chosen]
+        return ((batch - self.mean) * self.inverse_scale).to(self.dtype)
 
 
-def _matrix(x: Any, dtype: torch.dtype, device: torch.device) -> Any:
+def _matrix(x: Any, device: torch.device) -> Any:
     if sparse.issparse(x):
         return x.tocsr()
-    if device.type == "cpu" and x.dtype in (np.float32, np.float64):
-        return torch.from_numpy(x)  # shares memory; batches are cast
-    return torch.as_tensor(x, dtype=dtype, device=device)
+    with warnings.catch_warnings():  # a read-only array is only read
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.as_tensor(x, device=device)  # shares memory on the CPU
 
 
-def _moments(x: Any, chunk: int = 8192) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _moments(
+    x: Any, index: Index | None, chunk: int = 8192
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Column means and standard deviations (d,), float64, in one chunked pass (Chan's update)."""
+    n = x.shape[0] if index is None else len(index)
     count, mean, squares = 0, np.zeros(x.shape[1]), np.zeros(x.shape[1])
-    for start in range(0, x.shape[0], chunk):
-        part = x[start : start + chunk]
+    for start in range(0, n, chunk):
+        rows: Any = slice(start, min(start + chunk, n))
+        part = x[rows if index is None else index[rows]]
         part = np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)
-        part_mean = part.mean(axis=0)
-        delta = part_mean - mean
-        total = count + len(part)
-        squares += ((part - part_mean) ** 2).sum(axis=0) + delta**2 * (count * len(part) / total)
-        mean += delta * (len(part) / total)
+        with np.errstate(over="ignore", invalid="ignore"):
+            part_mean = part.mean(axis=0)
+            delta = part_mean - mean
+            total = count + len(part)
+            spread = ((part - part_mean) ** 2).sum(axis=0)
+            squares += spread + delta**2 * (count * len(part) / total)
+            mean += delta * (len(part) / total)
         count = total
+    if not np.isfinite(squares).all():
+        column = int((~np.isfinite(squares)).argmax())
+        raise ValueError(f"the values of column {column} are too large to square: rescale it")
     return mean, np.sqrt(squares / max(count, 1))

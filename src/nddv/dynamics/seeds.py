@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def derive(seed: int, *address: int) -> int:
-    """A 63-bit seed for one use of a run's randomness."""
+    """A seed for one use of a run's randomness (torch's CPU generator reads its low 32 bits)."""
     state = np.random.SeedSequence([seed, *address]).generate_state(1, np.uint64)
     return int(state[0] >> np.uint64(1))
 

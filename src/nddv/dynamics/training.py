@@ -17,6 +17,7 @@ from nddv.dynamics.population import Scores, score
 from nddv.dynamics.reweighting import (
     REWEIGHTINGS,
     Batch,
+    MetaProblem,
     WeightMap,
     lookahead_gradient,
     penalty_gradient,
@@ -118,7 +119,7 @@ class Run:
     """A realised training path: the trajectory context 𝒯 of the readouts.
 
     flat: ψ^K; theta: θ^K; signals: (n,) latest terminal cost q_i of every point; visit_weights:
-    per epoch, (n,) weights v_i in the order of the visits; checkpoints: states along the run.
+    per training step, (B,) weights v_i of its batch; checkpoints: states along the run.
     `history` has one row per finished epoch.
     """
 
@@ -163,10 +164,9 @@ class Run:
 
     def visit(self, step: int) -> tuple[Tensor, Tensor]:
         """Indices (B,) and recorded meta weights v (B,) of training step `step`."""
-        epoch, position = divmod(step, self.schedule.steps_per_epoch)
-        index = self.schedule.batches(epoch)[position]
-        weights = self.visit_weights[epoch].tensor_split(self.schedule.steps_per_epoch)
-        return index.to(self.flat.device), weights[position]
+        index = self.schedule.batches(step // self.schedule.steps_per_epoch)
+        position = step % self.schedule.steps_per_epoch
+        return index[position].to(self.flat.device), self.visit_weights[step]
 
     def weights(self) -> Tensor:
         """Meta weights v_i of all training points, (n,)."""
@@ -217,28 +217,28 @@ def train(
     flat = flow.init(generator(seed, INIT), dtype).to(device)
     weight_map = WeightMap(training.meta_hidden)
     theta = weight_map.init(generator(seed, INIT, 1), dtype).to(device)
-    signals = torch.full((n,), initial_signal(data, flow.outputs), dtype=dtype, device=device)
-    run = Run(flow, training, data, seed, flat, theta, signals)
+    start_signals = torch.full((n,), initial_signal(data, flow.outputs), dtype=dtype, device=device)
+    run = Run(flow, training, data, seed, flat, theta, start_signals)
     schedule, optimizer = run.schedule, run.optimizer
     moments = optimizer.init(flat)
     meta = _MetaUpdate(run)
     step = 0
     for epoch in range(training.epochs):
-        visited, losses = [], torch.zeros((), dtype=dtype, device=device)
+        losses = torch.zeros((), dtype=dtype, device=device)
         for index in schedule.batches(epoch):
             index = index.to(device)
             batch = Batch(
                 data.rows.take(index),
                 data.y[index],
                 schedule.noise(step, flow, len(index), run.flat),
-                run.signals[index],
             )
+            signals = run.signals[index]
             if training.reweighting == "none":
-                v = torch.ones_like(batch.q)
+                v = torch.ones_like(signals)
             else:
                 if step % training.meta_every == 0:
-                    meta.update(step, batch)
-                v = weight_map(run.theta, batch.q)
+                    meta.update(step, batch, signals)
+                v = weight_map(run.theta, signals)
             result = batch_gradient(
                 flow,
                 run.flat,
@@ -254,10 +254,9 @@ def train(
                 run.checkpoints.append(State(step, run.flat, moments))
             run.signals[index] = result.terminal.costs
             losses += result.terminal.costs.sum()
-            visited.append(v)
+            run.visit_weights.append(v)
             run.flat, moments = optimizer.step(step, run.flat, moments, result.gradient)
             step += 1
-        run.visit_weights.append(torch.cat(visited))
         scores = run.score()
         on_meta = run.score_meta(scores)
         run.history.append(
@@ -301,30 +300,28 @@ class _MetaUpdate:
         self.moments = self.optimizer.init(run.theta)
         self.count = 0
 
-    def update(self, step: int, batch: Batch) -> None:
+    def update(self, step: int, batch: Batch, signals: Tensor) -> None:
         run, t, data = self.run, self.run.training, self.run.data
         size = min(t.meta_batch_size, len(data.meta_rows))
         draws = generator(run.seed, META, step)
         index = torch.randperm(len(data.meta_rows), generator=draws)[:size].to(run.flat.device)
         shape = (run.flow.steps, size, run.flow.width)
         noise = torch.randn(shape, generator=draws, dtype=run.flat.dtype).to(run.flat.device)
-        meta_y = data.meta_y[index]
-        meta = Batch(data.meta_rows.take(index), meta_y, noise, torch.zeros_like(batch.q[:0]))
-        rate = t.learning_rate
-        common = (
+        problem = MetaProblem(
             run.flow,
             run.weight_map,
-            run.theta,
             run.flat,
             batch,
-            meta,
-            rate,
+            signals,
+            Batch(data.meta_rows.take(index), data.meta_y[index], noise),
+            run.optimizer.rate(step),
             t.clip,
             data.loss,
+            t.pairing,
         )
         if t.reweighting == "lookahead":
-            gradient = lookahead_gradient(*common)
+            gradient = lookahead_gradient(problem, run.theta)
         else:
-            gradient = penalty_gradient(*common, penalty=t.penalty)
+            gradient = penalty_gradient(problem, run.theta, t.penalty)
         run.theta, self.moments = self.optimizer.step(self.count, run.theta, self.moments, gradient)
         self.count += 1
