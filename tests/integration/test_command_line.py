@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 from nddv.cli import main
+from nddv.estimator import NDDV
 
 SMALL = ["--epochs", "2"]
 
@@ -75,6 +77,9 @@ def test_values_record_and_page(folder, capsys):
     record = json.loads(Path("data.values.json").read_text())
     assert record["settings"]["epochs"] == 2
     assert record["settings"]["random_state"] == 0
+    assert record["settings"]["readout"] == "path"
+    assert record["settings"]["task"] == "classification"
+    assert not {"params", "readout", "seed"} & set(record["estimator"])  # once is enough
     assert record["input"]["rows"] == 60
     assert record["command"].startswith("nddv value data.csv --target y")
     assert [c["as"] for c in record["columns"]] == ["number", "number", "category", "date"]
@@ -82,6 +87,8 @@ def test_values_record_and_page(folder, capsys):
     page = Path("page.html").read_text()
     assert "Rome" in page
     assert "epochs" in page
+    assert "not installed" not in page
+    assert "run 2 of 2" in page
     out, err = capsys.readouterr()
     assert "60 rows valued" in out
     assert "\r" not in err  # no progress bar where nobody is watching
@@ -126,12 +133,45 @@ def test_readouts_with_meta_and_validation_tables(folder, readout):
     assert record["settings"]["readout"] == readout
 
 
-def test_regression(folder):
+@pytest.mark.parametrize("task", ["auto", "regression"])
+@pytest.mark.parametrize("readout", [None, "participation", "path", "terminal"])
+def test_regression(folder, capsys, task, readout):
     frame = make_table().assign(y=lambda t: t["x1"] + 0.1 * t["x2"])
     frame.to_csv("numbers.csv", index=False)
-    words = ("--target", "y", "--drop", "key", "--task", "regression", "--report", "p.html")
+    words = ["--target", "y", "--drop", "key", "--task", task, "--report", "p.html"]
+    words += ["--readout", readout] if readout else []
     assert run("numbers.csv", *words) == 0
     assert len(pd.read_csv("numbers.values.csv")) == 60
+    record = json.loads(Path("numbers.values.json").read_text())
+    assert record["settings"]["readout"] == (readout or "participation")
+    assert record["settings"]["task"] == "regression"
+    page, notices = Path("p.html").read_text(), capsys.readouterr().err
+    for text in (page, notices, *record["notices"][:1]):
+        assert ("does not mean a bad row" in " ".join(text.split())) == (
+            readout in {"path", "terminal"}
+        )
+
+
+def test_warnings_of_the_library_become_notices(folder, capsys, monkeypatch):
+    fit = NDDV.fit
+
+    def warning_fit(*given, **named):
+        for _ in range(2):
+            warnings.warn("strange\ndata: give X_meta and y_meta", UserWarning, stacklevel=2)
+        warnings.warn("for developers", DeprecationWarning, stacklevel=2)
+        return fit(*given, **named)
+
+    monkeypatch.setattr(NDDV, "fit", warning_fit)
+    words = ("data.csv", "--target", "y", "--drop", "key")
+    assert run(*words) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines.count("nddv: note: strange data: give --meta") == 1
+    assert all(line.startswith("nddv: note: ") for line in lines)
+    assert not any("developers" in line for line in lines)
+    notices = json.loads(Path("data.values.json").read_text())["notices"]
+    assert "strange data: give --meta" in notices
+    assert run(*words, "--force", "--quiet") == 0
+    assert capsys.readouterr() == ("", "")
 
 
 def test_existing_files_are_replaced_only_by_force(folder, capsys):
@@ -173,6 +213,10 @@ BAD_TABLES = {
         "infinite at row 8",
     ),
     "one class": (lambda t: t.assign(y="yes"), "class"),
+    "classes or numbers": (
+        lambda t: t.assign(y=np.arange(len(t)) ** 2),
+        "say --task regression or --task classification",
+    ),
     "no target": (lambda t: t.rename(columns={"y": "label"}), "no column 'y'"),
     "no features": (lambda t: t[["key", "y"]], "nothing is left"),
     "too few rows": (lambda t: t.head(5), ""),

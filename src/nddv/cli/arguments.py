@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import math
+import re
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -20,7 +21,8 @@ examples:
 """
 
 VALUE_DESCRIPTION = """\
-Give every row of a table a value: higher is better, and the values sum to zero.
+Give every row of a table a value: higher is better (in regression only with the readout
+participation, its default), and the values sum to zero.
 
 The result is a CSV file with one line a row:
   row    the row's number in the table, the first after the header being 1
@@ -42,12 +44,19 @@ class OneLineParser(argparse.ArgumentParser):
         sys.exit(2)
 
 
-def version() -> str:
-    """The version of the installed package, or 'not installed' when run from the sources."""
+def version() -> str | None:
+    """The version of the installed package; None when run from the sources."""
     try:
         return importlib.metadata.version("nddv")
     except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+        return None
+
+
+def as_options(message: str) -> str:
+    """A message of the library, in one line and with options for the names of parameters."""
+    message = " ".join(message.split())
+    message = re.sub(r"\bX_(meta|valid) and y_\1\b", r"--\1", message)
+    return re.sub(r'\b(task|readout|device)="(\w+)"', r"--\1 \2", message)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -58,7 +67,9 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"nddv {version()}")
+    parser.add_argument(
+        "--version", action="version", version=f"nddv {version() or '(from sources)'}"
+    )
     commands = parser.add_subparsers(
         title="commands", dest="command", metavar="command", required=True
     )
@@ -87,7 +98,7 @@ def _add_data_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="a small table with the same columns and trusted targets, to steer by; "
-        "without it, each half of the data serves the other",
+        "without it there are two runs, each of which holds out another 20 %% of the rows for this",
     )
     group.add_argument(
         "--valid",
@@ -143,10 +154,10 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--readout",
         choices=("path", "terminal", "participation"),
-        default="path",
-        help="path: the sensitivity along training, averaged over epochs (default); terminal: the "
-        "paper's score at the end of training; participation: the derivative of validation "
-        "utility with respect to a row's weight",
+        help="path: the sensitivity along training, averaged over epochs (default for "
+        "classification); terminal: the paper's score at the end of training; participation: the "
+        "derivative of validation utility with respect to a row's weight (default for regression, "
+        "where low values of the other two do not mean bad rows)",
     )
     group.add_argument(
         "--task",

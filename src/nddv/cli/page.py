@@ -13,6 +13,7 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 
 from nddv.cli import plots
+from nddv.cli.readouts import MEANINGS, is_ordered, low_values
 from nddv.cli.table import Table
 
 SHOWN_ROWS = 15
@@ -20,22 +21,12 @@ SHOWN_COLUMNS = 12
 SHOWN_CLASSES = 20
 SHOWN_LETTERS = 60
 
-READOUTS = {
-    "path": "the sensitivity of the terminal loss to each row, standardised at every epoch and "
-    "averaged over training up to the epoch of best meta score",
-    "terminal": "the paper's score: the sensitivity of the terminal loss to each row at the end "
-    "of training",
-    "participation": "the derivative of the utility on the validation data with respect to each "
-    "row's weight in this very training run",
-}
-
 
 def render_page(
     table: Table,
     result: pd.DataFrame,
     record: Mapping[str, Any],
     history: Mapping[str, Sequence[object]],
-    readout: str,
 ) -> str:
     """Render the page.
 
@@ -45,26 +36,37 @@ def render_page(
     result : (n, …) with columns row, value, rank and flag, in the order of the table.
     record : what was run, as written next to the values.
     history : the estimator's ``history_``.
-    readout : the name of the readout.
     """
     target = record["input"]["target"]
+    task, readout = record["settings"]["task"], record["settings"]["readout"]
+    ordered = is_ordered(task, readout)
     order = result["rank"].to_numpy().argsort()
-    columns = [target, *(c for c in table.frame.columns if c != target)]
+    columns = [target, *record["input"]["id"], *(c["column"] for c in record["columns"])]
+    lowest, highest = ("Least", "Most") if ordered else ("Lowest", "Highest")
+    rows = "valuable rows" if ordered else "values"
     return _template().render(
         title=f"Values of {record['input']['file']}",
         record=record,
         target=target,
+        task=task,
         readout=readout,
-        meaning=READOUTS[readout],
-        histogram=plots.histogram(result["value"].to_numpy(), result["flag"].to_numpy() == 1),
+        meaning=MEANINGS[readout],
+        ordered=ordered,
+        low_values=low_values(task, readout),
+        histogram=plots.histogram(
+            result["value"].to_numpy(),
+            result["flag"].to_numpy() == 1,
+            "higher is better" if ordered else "low does not mean bad",
+        ),
         history=plots.history(history),
+        history_legend=plots.history_legend(history),
         columns=columns[:SHOWN_COLUMNS],
         hidden_columns=max(len(columns) - SHOWN_COLUMNS, 0),
         sections=[
-            ("Least valuable rows", "low", _rows(table, result, order[::-1], columns)),
-            ("Most valuable rows", "high", _rows(table, result, order, columns)),
+            (f"{lowest} {rows}", "low", _rows(table, result, order[::-1], columns)),
+            (f"{highest} {rows}", "high", _rows(table, result, order, columns)),
         ],
-        classes=_classes(table.frame[target], result),
+        classes=_classes(table.frame[target], result) if task == "classification" else [],
         settings=sorted(record["settings"].items()),
         estimator=json.dumps(record["estimator"], indent=2, sort_keys=True),
     )
@@ -107,7 +109,7 @@ def _entry(entry: object) -> str:
 
 
 def _classes(target: pd.Series, result: pd.DataFrame) -> list[dict[str, Any]]:
-    """Values by class; none for a target with too many different entries to be classes."""
+    """Values by class; none where there are too many classes for a table."""
     if target.nunique() > SHOWN_CLASSES:
         return []
     groups = result.groupby(target.astype(str).to_numpy(), sort=True)

@@ -18,11 +18,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nddv.cli.arguments import build_parser, version
+from nddv.cli.arguments import as_options, build_parser, version
 from nddv.cli.encoding import Encoding, Rules, describe, learn_encoding, read_target
 from nddv.cli.page import render_page
+from nddv.cli.readouts import CAUTION, DEFAULTS, is_ordered
 from nddv.cli.table import Table, TableError, read_table
 from nddv.files import atomic_write, write_json
+from nddv.validation import check_task
+
+# what the estimator's record repeats of the settings, the input and the time
+REPEATED = {"params", "readout", "task", "seed", "n", "d", "seconds"}
 
 
 @dataclass(frozen=True)
@@ -45,10 +50,15 @@ def run(arguments: argparse.Namespace) -> None:
         **_side_data(arguments, "meta", arguments.meta, encoding),
         **_side_data(arguments, "valid", arguments.valid, encoding),
     }
-    for notice in encoding.notices:
+    task = check_task(arguments.task, y)
+    readout = arguments.readout or DEFAULTS[task]
+    notices = list(encoding.notices)
+    if not is_ordered(task, readout):
+        notices.append(CAUTION.format(readout=readout))
+    for notice in notices:
         _say(arguments, notice)
 
-    estimator, seconds, told = _fit(arguments, X, y, side)
+    estimator, seconds, told = _fit(arguments, task, readout, X, y, side)
     values = np.asarray(estimator.values_, dtype=np.float64)
     result = tabulate(table, values, estimator.stderr_, arguments.flag, arguments.id)
     record = {
@@ -59,20 +69,21 @@ def run(arguments: argparse.Namespace) -> None:
             "sha256": _sha256(arguments.data),
             "rows": len(result),
             "target": arguments.target,
+            "id": arguments.id,
             "meta": arguments.meta.name if arguments.meta else None,
             "valid": arguments.valid.name if arguments.valid else None,
         },
         "columns": describe(encoding.columns),
         "features": int(X.shape[1]),
-        "notices": [*encoding.notices, *told],
+        "notices": [*notices, *told],
         "flag": {"fraction": arguments.flag, "rows": int(result["flag"].sum())},
         "seconds": round(seconds, 3),
         "settings": _plain(estimator.get_params()),
-        "estimator": _plain(estimator.record_),
+        "estimator": _plain({k: v for k, v in estimator.record_.items() if k not in REPEATED}),
     }
     page = None
     if outputs.page is not None:
-        page = render_page(table, result, record, estimator.history_, arguments.readout)
+        page = render_page(table, result, record, estimator.history_)
     _write(outputs, result, record, page)
     _report(arguments, outputs, result, seconds)
 
@@ -155,15 +166,20 @@ def _side_data(
 
 
 def _fit(
-    arguments: argparse.Namespace, X: pd.DataFrame, y: NDArray[np.generic], side: dict[str, Any]
+    arguments: argparse.Namespace,
+    task: str,
+    readout: str,
+    X: pd.DataFrame,
+    y: NDArray[np.generic],
+    side: dict[str, Any],
 ) -> tuple[Any, float, list[str]]:
     """Fit the estimator; give it, the seconds it took and what it warned of."""
     from nddv.estimator import NDDV  # torch: two seconds that a bad table need not cost
 
     options = {} if arguments.epochs is None else {"epochs": arguments.epochs}
     estimator = NDDV(
-        readout=arguments.readout,
-        task=arguments.task,
+        readout=readout,
+        task=task,
         random_state=arguments.seed,
         device=arguments.device,
         progress=sys.stderr.isatty() and not arguments.quiet,
@@ -179,13 +195,15 @@ def _fit(
 
 @contextmanager
 def _told() -> Iterator[list[str]]:
-    """Collect warnings as sentences."""
+    """Collect warnings as sentences; those for developers are left out."""
     sentences: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
+        warnings.simplefilter("always")
+        for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning):
+            warnings.simplefilter("ignore", category)
         yield sentences
     for warning in caught:
-        sentence = " ".join(str(warning.message).split())
+        sentence = as_options(str(warning.message))
         if sentence not in sentences:
             sentences.append(sentence)
 
