@@ -28,13 +28,12 @@ from math import isqrt
 import torch
 from torch import Tensor
 
-from nddv.dynamics.adjoint import batch_gradient
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import Flow, flatten, rollout
 from nddv.dynamics.population import chunks, population_path
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.seeds import derive, normal
-from nddv.dynamics.training import SCORING, Run, State
+from nddv.dynamics.training import SCORING, Run, State, step_gradient
 
 VALID_NOISE = 2
 
@@ -110,20 +109,8 @@ def _stream_pullback(
 
 def advance(run: Run, state: State, index: Tensor, v: Tensor, weights: Tensor) -> State:
     """F_k: one training step from `state` with participation `weights` (n,)."""
-    data = run.data
-    w = weights[index]
-    result = batch_gradient(
-        run.flow,
-        state.flat,
-        data.rows.take(index),
-        data.y[index],
-        run.schedule.noise(state.step, run.flow, len(index), state.flat),
-        w,
-        w * v,
-        data.loss,
-        run.training.pairing,
-    )
-    flat, moments = run.optimizer.step(state.step, state.flat, state.moments, result.gradient)
+    gradient = step_gradient(run, state.flat, state.step, index, v, weights[index]).gradient
+    flat, moments = run.optimizer.step(state.step, state.flat, state.moments, gradient)
     return State(state.step + 1, flat, moments)
 
 
@@ -176,25 +163,14 @@ def _pullback(
     run: Run, state: State, index: Tensor, v: Tensor, costate: Tensor, moments_costate: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """One step back: co-states of parameters and moments, and this batch's share of dU/dw."""
-    data = run.data
     with torch.enable_grad():
         flat = state.flat.detach().requires_grad_()
         w = torch.ones_like(v).requires_grad_()
-        result = batch_gradient(
-            run.flow,
-            flat,
-            data.rows.take(index),
-            data.y[index],
-            run.schedule.noise(state.step, run.flow, len(index), flat),
-            w,
-            w * v,
-            data.loss,
-            run.training.pairing,
-        )
+        gradient = step_gradient(run, flat, state.step, index, v, w).gradient
     back = run.optimizer.pullback(
-        state.step, state.flat, state.moments, result.gradient.detach(), costate, moments_costate
+        state.step, state.flat, state.moments, gradient.detach(), costate, moments_costate
     )
-    through, dw = torch.autograd.grad(result.gradient, (flat, w), back.gradient)
+    through, dw = torch.autograd.grad(gradient, (flat, w), back.gradient)
     return back.flat + through, back.moments, dw
 
 

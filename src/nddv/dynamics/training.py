@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from math import ceil
+from math import ceil, log
 
 import torch
 from torch import Tensor
 
-from nddv.dynamics.adjoint import batch_gradient
+from nddv.dynamics.adjoint import BatchGradient, batch_gradient
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.optimizers import Optimizer
 from nddv.dynamics.population import Scores, score
@@ -192,13 +192,6 @@ class Run:
 Observer = Callable[[Run, Scores], None]
 
 
-def initial_signal(data: Data, outputs: int) -> float:
-    """q before a point's first visit: the cost of an uninformed prediction."""
-    if data.loss == "cross_entropy":
-        return float(torch.log(torch.tensor(float(outputs))))
-    return float(0.5 * data.y.var())
-
-
 @torch.no_grad()
 def train(
     flow: Flow,
@@ -213,58 +206,63 @@ def train(
     observe(run, scores) is called after every epoch. `checkpoint_every` keeps the state before
     every so manieth step, for the participation readout; None keeps the first only.
     """
-    dtype, device, n = data.rows.dtype, data.rows.device, len(data.rows)
-    flat = flow.init(generator(seed, INIT), dtype).to(device)
-    weight_map = WeightMap(training.meta_hidden)
-    theta = weight_map.init(generator(seed, INIT, 1), dtype).to(device)
-    start_signals = torch.full((n,), initial_signal(data, flow.outputs), dtype=dtype, device=device)
-    run = Run(flow, training, data, seed, flat, theta, start_signals)
-    schedule, optimizer = run.schedule, run.optimizer
-    moments = optimizer.init(flat)
-    meta = _MetaUpdate(run)
+    run = _start(flow, training, data, seed)
+    moments = run.optimizer.init(run.flat)
+    reweighting = _Reweighting(run)
     step = 0
     for epoch in range(training.epochs):
-        losses = torch.zeros((), dtype=dtype, device=device)
-        for index in schedule.batches(epoch):
-            index = index.to(device)
-            batch = Batch(
-                data.rows.take(index),
-                data.y[index],
-                schedule.noise(step, flow, len(index), run.flat),
-            )
-            signals = run.signals[index]
-            if training.reweighting == "none":
-                v = torch.ones_like(signals)
-            else:
-                if step % training.meta_every == 0:
-                    meta.update(step, batch, signals)
-                v = weight_map(run.theta, signals)
-            result = batch_gradient(
-                flow,
-                run.flat,
-                batch.x,
-                batch.y,
-                batch.noise,
-                torch.ones_like(v),
-                v,
-                data.loss,
-                training.pairing,
-            )
+        loss = torch.zeros_like(run.signals[0])
+        for index in run.schedule.batches(epoch):
+            index = index.to(run.flat.device)
+            v = reweighting.weights(step, index)
+            result = step_gradient(run, run.flat, step, index, v, torch.ones_like(v))
             if step == 0 or (checkpoint_every and step % checkpoint_every == 0):
                 run.checkpoints.append(State(step, run.flat, moments))
-            run.signals[index] = result.terminal.costs
-            losses += result.terminal.costs.sum()
             run.visit_weights.append(v)
-            run.flat, moments = optimizer.step(step, run.flat, moments, result.gradient)
+            run.signals[index] = result.terminal.costs
+            loss += result.terminal.costs.sum()
+            run.flat, moments = run.optimizer.step(step, run.flat, moments, result.gradient)
             step += 1
         scores = run.score()
-        on_meta = run.score_meta(scores)
-        run.history.append(
-            {"epoch": epoch, "train_loss": float(losses) / n, **_quality(on_meta, data)}
-        )
+        mean_loss = float(loss) / len(data.rows)
+        quality = _quality(run.score_meta(scores), data)
+        run.history.append({"epoch": epoch, "train_loss": mean_loss, **quality})
         if observe is not None:
             observe(run, scores)
     return run
+
+
+def _start(flow: Flow, training: Training, data: Data, seed: int) -> Run:
+    """A run before its first step."""
+    dtype, device = data.rows.dtype, data.rows.device
+    flat = flow.init(generator(seed, INIT), dtype).to(device)
+    theta = WeightMap(training.meta_hidden).init(generator(seed, INIT, 1), dtype).to(device)
+    # before a point's first visit, its signal is the cost of an uninformed prediction
+    uninformed = log(flow.outputs) if data.loss == "cross_entropy" else 0.5 * float(data.y.var())
+    signals = torch.full((len(data.rows),), uninformed, dtype=dtype, device=device)
+    return Run(flow, training, data, seed, flat, theta, signals)
+
+
+def step_gradient(
+    run: Run, flat: Tensor, step: int, index: Tensor, v: Tensor, w: Tensor
+) -> BatchGradient:
+    """The gradient of one training step at parameters `flat`.
+
+    index: (B,) points of the batch; v: (B,) their meta weights; w: (B,) their participation.
+    """
+    data = run.data
+    noise = run.schedule.noise(step, run.flow, len(index), flat)
+    return batch_gradient(
+        run.flow,
+        flat,
+        data.rows.take(index),
+        data.y[index],
+        noise,
+        w,
+        w * v,
+        data.loss,
+        run.training.pairing,
+    )
 
 
 def _quality(on_meta: Scores, data: Data) -> dict[str, float]:
@@ -290,38 +288,53 @@ def best_epoch(history: Sequence[dict[str, float]]) -> int:
     return max(k for k, m in enumerate(merit) if m >= enough)
 
 
-class _MetaUpdate:
-    """The θ update of Algorithm 1, line 8: Adam on the hypergradient."""
+class _Reweighting:
+    """The meta weights of the batches, and the θ update of Algorithm 1, line 8 (by Adam)."""
 
     def __init__(self, run: Run):
         t = run.training
         self.run = run
         self.optimizer = Optimizer("adamw", t.meta_learning_rate, 0.0, t.clip, 1)
         self.moments = self.optimizer.init(run.theta)
-        self.count = 0
+        self.updates = 0
 
-    def update(self, step: int, batch: Batch, signals: Tensor) -> None:
+    def weights(self, step: int, index: Tensor) -> Tensor:
+        """v (B,) of a batch, after an update of θ where one is due."""
+        run, signals = self.run, self.run.signals[index]
+        if run.training.reweighting == "none":
+            return torch.ones_like(signals)
+        if step % run.training.meta_every == 0:
+            self._update(self._problem(step, index, signals))
+        return run.weight_map(run.theta, signals)
+
+    def _update(self, problem: MetaProblem) -> None:
+        run = self.run
+        if run.training.reweighting == "lookahead":
+            gradient = lookahead_gradient(problem, run.theta)
+        else:
+            gradient = penalty_gradient(problem, run.theta, run.training.penalty)
+        run.theta, self.moments = self.optimizer.step(
+            self.updates, run.theta, self.moments, gradient
+        )
+        self.updates += 1
+
+    def _problem(self, step: int, index: Tensor, signals: Tensor) -> MetaProblem:
         run, t, data = self.run, self.run.training, self.run.data
+        noise = run.schedule.noise(step, run.flow, len(index), run.flat)
         size = min(t.meta_batch_size, len(data.meta_rows))
         draws = generator(run.seed, META, step)
-        index = torch.randperm(len(data.meta_rows), generator=draws)[:size].to(run.flat.device)
+        chosen = torch.randperm(len(data.meta_rows), generator=draws)[:size].to(run.flat.device)
         shape = (run.flow.steps, size, run.flow.width)
-        noise = torch.randn(shape, generator=draws, dtype=run.flat.dtype).to(run.flat.device)
-        problem = MetaProblem(
+        meta_noise = torch.randn(shape, generator=draws, dtype=run.flat.dtype).to(run.flat.device)
+        return MetaProblem(
             run.flow,
             run.weight_map,
             run.flat,
-            batch,
+            Batch(data.rows.take(index), data.y[index], noise),
             signals,
-            Batch(data.meta_rows.take(index), data.meta_y[index], noise),
+            Batch(data.meta_rows.take(chosen), data.meta_y[chosen], meta_noise),
             run.optimizer.rate(step),
             t.clip,
             data.loss,
             t.pairing,
         )
-        if t.reweighting == "lookahead":
-            gradient = lookahead_gradient(problem, run.theta)
-        else:
-            gradient = penalty_gradient(problem, run.theta, t.penalty)
-        run.theta, self.moments = self.optimizer.step(self.count, run.theta, self.moments, gradient)
-        self.count += 1
