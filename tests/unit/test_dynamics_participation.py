@@ -11,7 +11,7 @@ from nddv.dynamics.participation import (
     checkpoint_interval,
     participation,
     retrain,
-    utility,
+    utility_gradient,
 )
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.training import Data, Run, Training, train
@@ -68,7 +68,8 @@ def test_retraining_with_unit_weights_is_the_run_itself() -> None:
     run, valid, valid_y = small_run()
     ones = torch.ones(N, dtype=torch.float64)
     assert (
-        retrain(run, ones, valid, valid_y) == utility(run, run.flat, ones, valid, valid_y).utility
+        retrain(run, ones, valid, valid_y)
+        == utility_gradient(run, run.flat, ones, valid, valid_y).utility
     )
 
 
@@ -92,9 +93,9 @@ def test_derivatives_of_the_utility(task: str, monkeypatch: pytest.MonkeyPatch) 
     ones, h = torch.ones(N, dtype=torch.float64), 1e-5
 
     def u(flat: torch.Tensor, weights: torch.Tensor) -> float:
-        return utility(run, flat, weights, valid, valid_y).utility
+        return utility_gradient(run, flat, weights, valid, valid_y).utility
 
-    found = utility(run, run.flat, ones, valid, valid_y)
+    found = utility_gradient(run, run.flat, ones, valid, valid_y)
     generator = torch.Generator().manual_seed(0)
     for _ in range(3):
         along = torch.randn(len(run.flat), generator=generator, dtype=torch.float64)

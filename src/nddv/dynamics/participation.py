@@ -48,10 +48,10 @@ class UtilityGradient:
 
 
 @torch.no_grad()
-def utility(
+def utility_gradient(
     run: Run, flat: Tensor, weights: Tensor, valid: Rows, valid_y: Tensor, path: int = 0
 ) -> UtilityGradient:
-    """Mean validation log-likelihood (minus mean terminal cost) of parameters `flat`.
+    """U at parameters `flat`, the mean validation log-likelihood (minus mean terminal cost).
 
     The validation points are driven by the aggregate of the training population, in which point i
     has the share w_i v_i. Here the dependence of μ on the states is not frozen: this is a plain
@@ -120,7 +120,7 @@ def retrain(run: Run, weights: Tensor, valid: Rows, valid_y: Tensor) -> float:
     state = run.checkpoints[0]
     for step in range(run.steps):
         state = advance(run, state, *run.visit(step), weights)
-    return utility(run, state.flat, weights, valid, valid_y).utility
+    return utility_gradient(run, state.flat, weights, valid, valid_y).utility
 
 
 def participation(
@@ -135,7 +135,7 @@ def participation(
     path: number of the noise draw that U is evaluated on; tick: called after every step back.
     """
     ones = torch.ones(len(run.data.rows), dtype=run.flat.dtype, device=run.flat.device)
-    end = utility(run, run.flat, ones, valid, valid_y, path)
+    end = utility_gradient(run, run.flat, ones, valid, valid_y, path)
     costate, total = end.flat, end.weights
     moments_costate = torch.zeros_like(run.checkpoints[0].moments)
     stop = run.steps
