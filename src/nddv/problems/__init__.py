@@ -14,8 +14,9 @@ from nddv.problems.problem import (
     save_corruption,
     save_problem,
 )
-from nddv.problems.sources import SOURCES, Table, load_table
+from nddv.problems.sources import SOURCES, load_table
 from nddv.problems.splits import stratified_splits
+from nddv.problems.tables import Table
 
 __all__ = [
     "SOURCES",

@@ -7,23 +7,13 @@ A data set is described by an entry of ``config/datasets.yaml``; its ``source`` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from nddv.problems.tables import Table
 
 Choice = TypeVar("Choice")
-
-
-@dataclass(frozen=True)
-class Table:
-    """A whole data set before splitting: X (rows, d) float64, y (rows,) int64 in 0..C−1."""
-
-    X: NDArray[np.float64]
-    y: NDArray[np.int64]
-    classes: list[str]
-    record: dict[str, Any] = field(default_factory=dict)
 
 
 def two_d_planes(rows: int, rng: np.random.Generator) -> Table:
@@ -84,7 +74,9 @@ def load_table(name: str, entry: Mapping[str, Any]) -> Table:
             f"data set {name} has {len(table.y)} rows from source {source}, "
             f"but its entry says {entry['rows']}"
         )
-    return Table(table.X, table.y, table.classes, {**table.record, "source": source})
+    return Table(
+        table.X, table.y, table.classes, name=name, record={**table.record, "source": source}
+    )
 
 
 def _pick(choices: Mapping[str, Choice], name: str, kind: str) -> Choice:
