@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from nddv.cli import plots
 from nddv.cli.page import render_page
-from nddv.cli.table import Table
 from nddv.cli.value import tabulate
+from nddv.tabular.files import Table
 
 ATTACK = '<script>alert("1")</script>'
 

@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from nddv.cli import plots
 from nddv.cli.readouts import MEANINGS, is_ordered, low_values
-from nddv.cli.table import Table
+from nddv.tabular.files import Table
 
 SHOWN_ROWS = 15
 SHOWN_COLUMNS = 12

@@ -19,11 +19,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nddv.cli.arguments import as_options, build_parser, version
-from nddv.cli.encoding import Encoding, Rules, describe, learn_encoding, read_target
 from nddv.cli.page import render_page
 from nddv.cli.readouts import CAUTION, DEFAULTS, is_ordered
-from nddv.cli.table import Table, TableError, read_table
 from nddv.files import atomic_write, write_json
+from nddv.tabular.encoding import Encoding, Rules, describe, learn_encoding, read_target
+from nddv.tabular.files import Table, TableError, read_table
 from nddv.validation import check_task
 
 # what the estimator's record repeats of the settings, the input and the time

@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from nddv.cli.table import TableError, read_table
+from nddv.tabular.files import TableError, read_table
 
 FRAME = pd.DataFrame({"a": [1.5, 2.5, 3.5], "b": ["x", "y", "z"], "y": [0, 1, 0]})
 

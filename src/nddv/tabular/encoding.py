@@ -13,9 +13,9 @@ categories    a 0/1 column for each level (one column for two levels); rare leve
               beyond the cap are pooled
 ============  =====================================================================
 
-Columns that do not vary are dropped, with a notice. Missing entries are an error unless they are to
-be imputed: then numbers take the column's median and an extra 0/1 column says where, and categories
-get a level of their own.
+Columns that do not vary are dropped, with a notice, unless they are to be kept. Missing entries are
+an error unless they are to be imputed: then numbers take the column's median and an extra 0/1
+column says where, and categories get a level of their own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nddv.cli.table import Table, TableError
+from nddv.tabular.files import Table, TableError
 
 Kind = Literal["number", "flag", "date", "category"]
 MISSING_LEVEL = "(missing)"
@@ -41,12 +41,22 @@ SECONDS_A_DAY = 86_400.0
 
 @dataclass(frozen=True)
 class Rules:
-    """What the user decided about the columns."""
+    """What the user decided about the columns.
+
+    Attributes
+    ----------
+    ignore : columns that are not features.
+    categorical : columns to take as categories, whatever they look like.
+    impute : fill in missing entries instead of refusing them.
+    max_categories : levels of a column beyond which rare ones are pooled.
+    keep_constant : keep columns that do not vary, so that the number of features is the table's.
+    """
 
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     impute: bool = False
     max_categories: int = 50
+    keep_constant: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,7 +152,7 @@ def learn_encoding(table: Table, rules: Rules) -> Encoding:
             notices.append(f"column {name!r} is empty: dropped")
             continue
         column = _learn_column(table, series, rules, notices)
-        if column.varies:
+        if column.varies or rules.keep_constant:
             columns.append(column)
         else:
             constant.append(str(name))

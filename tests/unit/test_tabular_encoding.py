@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nddv.cli.encoding import Rules, learn_encoding, read_target
-from nddv.cli.table import Table, TableError
+from nddv.tabular.encoding import Rules, learn_encoding, read_target
+from nddv.tabular.files import Table, TableError
 
 
 def table_of(frame: pd.DataFrame | dict, text: bool = True) -> Table:
@@ -220,3 +220,9 @@ def test_encoding_depends_on_no_order_of_rows(numbers, words):
     turned = encode(frame.iloc[::-1].reset_index(drop=True))
     assert np.isfinite(straight.to_numpy()).all()
     pd.testing.assert_frame_equal(straight, turned.iloc[::-1].reset_index(drop=True))
+
+
+def test_constant_columns_can_be_kept():
+    frame = {"one": [1, 1, 1], "a": [1, 2, 4], "word": ["x", "x", "x"]}
+    assert list(encode(frame, keep_constant=True)) == ["one", "a", "word=x"]
+    assert list(encode(frame)) == ["a"]
