@@ -1,0 +1,140 @@
+"""The cache of fetched files: one folder an entry, made whole or not at all, verified on use.
+
+``files/0123456789ab``
+    a finished entry: ``manifest.json``, and the files in ``content``.
+``files/0123456789ab.work``
+    one in the making: a killed run leaves its ``downloads`` to the next, but not its ``content``.
+``files/0123456789ab.lock``
+    held by the process that makes or verifies the entry.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from nddv.files import config_hash, read_json, write_json
+from nddv.problems.fetch.checksums import checksums, combined, compare
+from nddv.problems.fetch.errors import ArchiveError, ChecksumError
+
+ABANDONED_SECONDS = 7 * 24 * 3600
+
+# Called with the folder for downloads, which may hold what an earlier run left, and an empty folder
+# to be filled with the content.
+Build = Callable[[Path, Path], None]
+
+
+def cache_folder() -> Path:
+    """The folder that ``NDDV_CACHE`` names, or ``nddv`` in the user's cache folder."""
+    if named := os.environ.get("NDDV_CACHE"):
+        return Path(named).expanduser().absolute()
+    if sys.platform == "win32":
+        parent = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        parent = Path.home() / "Library" / "Caches"
+    else:
+        parent = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(parent) / "nddv"
+
+
+def cached(
+    identity: Mapping[str, Any],
+    build: Build,
+    sha256: str | None = None,
+    waiting: Callable[[], None] = lambda: None,
+) -> tuple[Path, dict[str, str]]:
+    """Give the folder of an entry and the checksums of its files; build it where it is not there.
+
+    Parameters
+    ----------
+    identity : what decides the content. JSON-able; names the entry.
+    build : fills a new entry. One process builds at a time; the others wait and share the result.
+    sha256 : what the content must have, if that is known.
+    waiting : called if another process holds the entry.
+    """
+    entry = cache_folder() / "files" / config_hash(identity)
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(entry, waiting):
+        if entry.exists():
+            try:
+                return entry / "content", _verified(entry, sha256)
+            except (OSError, ValueError, ChecksumError) as damage:
+                warnings.warn(
+                    f"the cached files in {entry} are refused and fetched again: {damage}",
+                    stacklevel=2,
+                )
+                shutil.rmtree(entry)
+        _make(entry, identity, build, sha256)
+        _sweep(entry.parent)
+        return entry / "content", read_json(entry / "manifest.json")["files"]
+
+
+@contextmanager
+def _locked(entry: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    lock = FileLock(entry.with_suffix(".lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        waiting()
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _verified(entry: Path, sha256: str | None) -> dict[str, str]:
+    """Compare the files with the manifest that was written with them, and with ``sha256``."""
+    manifest = read_json(entry / "manifest.json")
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), dict):
+        raise ValueError("manifest.json does not list the files")
+    kept: dict[str, str] = manifest["files"]
+    for name, found in checksums(entry / "content", kept).items():
+        compare(name, found, kept[name])
+    compare("the content", combined(kept), sha256)
+    return kept
+
+
+def _make(entry: Path, identity: Mapping[str, Any], build: Build, sha256: str | None) -> None:
+    """Build under another name, and rename the whole entry at the end."""
+    work = entry.with_suffix(".work")
+    content, downloads = work / "content", work / "downloads"
+    shutil.rmtree(content, ignore_errors=True)  # half-written by a run that was killed
+    content.mkdir(parents=True)
+    downloads.mkdir(exist_ok=True)
+    try:
+        build(downloads, content)
+        sums = checksums(content, files_below(content))
+        compare("the content", combined(sums), sha256)
+    except (ArchiveError, ChecksumError):
+        shutil.rmtree(work)  # what was downloaded is wrong: nothing to go on from
+        raise
+    write_json(work / "manifest.json", {"identity": identity, "files": sums})
+    shutil.rmtree(downloads)
+    work.rename(entry)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed runs left a week ago or earlier and nobody has come back for."""
+    for work in folder.glob("*.work"):
+        lock = FileLock(work.with_suffix(".lock"), timeout=0)
+        try:
+            with lock:
+                if work.exists() and time.time() - work.stat().st_mtime > ABANDONED_SECONDS:
+                    shutil.rmtree(work)
+        except (Timeout, OSError):
+            continue
+
+
+def files_below(folder: Path) -> list[str]:
+    """Names of all files below a folder, relative to it, sorted."""
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())

