@@ -3,47 +3,120 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nddv.problems.problem import PARTS
+
+# Values of a feature that lie within this many rounding steps of each other count as equal.
+ROUNDING_STEPS = 4
+
+
+def part_sizes(n: int, sizes: Mapping[str, int | float]) -> dict[str, int]:
+    """Rows of each part, the training part of ``n`` rows first.
+
+    Parameters
+    ----------
+    sizes : of the parts ``valid``, ``test`` and ``meta``: a whole number of rows, or a share of n
+        between 0 and 1.
+    """
+    sides = PARTS[1:]  # in this order, whatever that of the configuration: parts are drawn in it
+    if set(sizes) != set(sides):
+        raise ValueError(f"sizes must give {', '.join(sides)}, got {', '.join(sizes) or 'nothing'}")
+    if n < 1:
+        raise ValueError(f"n, the number of training points, must be positive, got {n}")
+    return {"train": n} | {part: _rows(part, sizes[part], n) for part in sides}
+
+
+def _rows(part: str, size: int | float, n: int) -> int:
+    whole = isinstance(size, Integral) and not isinstance(size, bool)
+    if not whole and not (isinstance(size, float) and 0 < size < 1):
+        raise ValueError(
+            f"the size of the {part} part must be a whole number of rows or a share of n between "
+            f"0 and 1, got {size!r}"
+        )
+    rows = int(size) if whole else round(size * n)
+    if rows < 1:
+        raise ValueError(f"the size {size} of the {part} part gives {rows} rows at n={n}")
+    return rows
+
 
 def stratified_splits(
-    y: NDArray[np.int64], sizes: Mapping[str, int], rng: np.random.Generator
+    y: NDArray[np.int64],
+    sizes: Mapping[str, int],
+    rng: np.random.Generator,
+    resample: bool = False,
 ) -> dict[str, NDArray[np.int64]]:
-    """Draw disjoint parts that keep the class proportions of ``y`` as closely as whole rows can.
+    """Draw parts that share no row and keep the class proportions of ``y``.
+
+    All parts together have the class shares of ``y``, and each part has those of the rows that are
+    left when it is drawn, to within one row.
 
     Parameters
     ----------
     y : (rows,) classes 0..C−1.
     sizes : number of rows of each part; their order is the order of drawing.
+    resample : where there are too few rows, draw rows more than once. The rows are first divided
+        into one pool for each part, in proportion to the sizes. A part is every row of its pool,
+        filled up with rows of that pool drawn with replacement: parts still share no row.
 
     Returns
     -------
     The row numbers of each part, in random order.
     """
     wanted = sum(sizes.values())
-    if wanted > len(y):
+    if wanted <= len(y):
+        return _draw_once(y, sizes, rng)
+    if not resample:
         parts = " + ".join(f"{size} {part}" for part, size in sizes.items())
         raise ValueError(
             f"{wanted} rows are needed ({parts}), but there are only {len(y)}: "
-            "lower n or the sizes of the other parts"
+            "lower n or the sizes of the other parts, or draw rows repeatedly with `resample: true`"
         )
+    pool_sizes = _shares(np.array(list(sizes.values())), len(y)).tolist()
+    if min(pool_sizes) < 1:
+        raise ValueError(
+            f"{len(y)} rows are too few to give each of {', '.join(sizes)} rows of its own, "
+            "even with `resample: true`"
+        )
+    pools = _draw_once(y, dict(zip(sizes, pool_sizes, strict=True)), rng)
+    return {part: _fill_up(pools[part], y, size, rng) for part, size in sizes.items()}
+
+
+def _draw_once(
+    y: NDArray[np.int64], sizes: Mapping[str, int], rng: np.random.Generator
+) -> dict[str, NDArray[np.int64]]:
+    """Draw parts without replacement."""
     members = [rng.permutation(np.flatnonzero(y == c)) for c in range(int(y.max()) + 1)]
     # Thin every class to its share of all parts first, so that no part runs a class dry.
-    kept = _shares(np.array([len(m) for m in members]), wanted)
+    kept = _shares(np.array([len(m) for m in members]), sum(sizes.values()))
     members = [m[:count] for m, count in zip(members, kept, strict=True)]
-    parts_drawn = {}
+    drawn = {}
     for part, size in sizes.items():
         take = _shares(np.array([len(m) for m in members]), size)
         rows = np.concatenate([m[:count] for m, count in zip(members, take, strict=True)])
         members = [m[count:] for m, count in zip(members, take, strict=True)]
-        parts_drawn[part] = rng.permutation(rows)
-    return parts_drawn
+        drawn[part] = rng.permutation(rows)
+    return drawn
+
+
+def _fill_up(
+    pool: NDArray[np.int64], y: NDArray[np.int64], size: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Every row of a pool, and more of them with replacement, class by class, up to ``size``."""
+    more = _shares(np.bincount(y[pool]), size - len(pool))
+    drawn = [rng.choice(pool[y[pool] == c], size=count) for c, count in enumerate(more) if count]
+    return rng.permutation(np.concatenate([pool, *drawn]))
 
 
 def _shares(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Divide ``size`` in proportion to ``counts`` by largest remainders; never above ``counts``."""
+    """Divide ``size`` in proportion to ``counts`` by largest remainders.
+
+    No share is above its count unless ``size`` is above their sum.
+    """
     quota = counts * size / max(int(counts.sum()), 1)
     shares = np.floor(quota).astype(np.int64)
     remainder_order = np.argsort(-(quota - shares), kind="stable")
@@ -52,15 +125,29 @@ def _shares(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 
 def standardise(
-    X_train: NDArray[np.float64], *others: NDArray[np.float64]
+    X_train: NDArray[np.floating[Any]], *others: NDArray[np.floating[Any]]
 ) -> list[NDArray[np.float32]]:
     """Give the training part mean 0 and spread 1 per feature, and the other parts the same map.
 
     A feature that is constant on the training part carries nothing to learn from: it becomes 0 in
-    every part, also where another part varies.
+    every part, also where another part varies. Constant means up to rounding in the precision that
+    the features are stored in. Where 0.3 and 0.1 + 0.2 stand in one column, dividing by their
+    spread would blow the last digit up to a feature, and a real change in another part to 10^16.
+
+    Parameters
+    ----------
+    X_train : (n, d) floats of any width. The arithmetic is in float64.
+    others : (m, d) each.
     """
-    mean = X_train.mean(axis=0)
-    spread = X_train.std(axis=0)
-    varies = np.ptp(X_train, axis=0) > 0
-    scale = np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
-    return [((X - mean) * scale).astype(np.float32) for X in (X_train, *others)]
+    train = X_train.astype(np.float64)
+    tolerance = ROUNDING_STEPS * float(np.finfo(X_train.dtype).eps)
+    varies = np.ptp(train, axis=0) > tolerance * np.abs(train).max(axis=0)
+    mean, spread = train.mean(axis=0), train.std(axis=0)
+    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=varies)
+
+    def standardised(X: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+        result = ((X.astype(np.float64) - mean) * scale).astype(np.float32)
+        result[:, ~varies] = 0.0  # not −0.0, whose sign a later sum could tell from 0.0
+        return result
+
+    return [standardised(X) for X in (X_train, *others)]
