@@ -1,0 +1,113 @@
+"""A data set through an encoder, in shards, so that a killed run goes on where it was."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from nddv.files import atomic_write
+from nddv.problems.encoders.ahead import ahead
+from nddv.problems.encoders.load import Encode
+
+
+def embed(
+    items: Sequence[Any],
+    encode: Encode,
+    dimension: int,
+    store: str | Path,
+    shard_rows: int = 256,
+    progress: bool = True,
+    label: str = "",
+) -> NDArray[np.float16]:
+    """Encode all items; keep what is done in ``store``.
+
+    Every shard is encoded for itself, so whether a run was killed and started again makes no
+    difference to the result. A store belongs to one data set and one encoder with its settings:
+    name it after both.
+
+    Parameters
+    ----------
+    items : documents or pictures, read by ``items[i]``. They may lie on disk: a thread reads the
+        items of the next shard while the present one is encoded.
+    encode : items -> (items, dimension) float32, see :func:`~nddv.problems.encoders.load_encoder`.
+    store : folder of the shards ``00000.npy``, ``00001.npy`` ... Complete ones are reused.
+    shard_rows : rows of a shard: how much a killed run may lose.
+    progress : show a bar that counts rows.
+    label : name of the data set, for the bar and for errors.
+
+    Returns
+    -------
+    (len(items), dimension) float16.
+    """
+    if shard_rows < 1 or dimension < 1:
+        raise ValueError(
+            f"shard_rows and dimension must be positive, got {shard_rows} and {dimension}"
+        )
+    store, name = Path(store), label or "the data"
+    embedded = np.empty((len(items), dimension), dtype=np.float16)
+    missing: list[tuple[Path, range]] = []
+    for number, start in enumerate(range(0, len(items), shard_rows)):
+        rows = range(start, min(start + shard_rows, len(items)))
+        path = store / f"{number:05d}.npy"
+        stored = _load_shard(path, (len(rows), dimension))
+        if stored is None:
+            missing.append((path, rows))
+        else:
+            embedded[rows.start : rows.stop] = stored
+
+    def read(shard: tuple[Path, range]) -> list[Any]:
+        return [items[row] for row in shard[1]]
+
+    done = len(items) - sum(len(rows) for _, rows in missing)
+    with tqdm(
+        total=len(items), initial=done, desc=label or None, unit="row", disable=not progress
+    ) as bar:
+        for (path, rows), batch in zip(missing, ahead(read, missing), strict=True):
+            shard = _as_float16(encode(batch), rows, dimension, name)
+            with atomic_write(path) as temporary:
+                np.save(temporary, shard)
+            embedded[rows.start : rows.stop] = shard
+            bar.update(len(rows))
+    return embedded
+
+
+def _load_shard(path: Path, shape: tuple[int, int]) -> NDArray[np.float16] | None:
+    """Read a shard; None where it has to be computed (again)."""
+    if not path.exists():
+        return None
+    try:
+        shard = np.load(path, allow_pickle=False)
+        if shard.shape == shape and shard.dtype == np.float16 and np.isfinite(shard).all():
+            return shard
+    except (ValueError, OSError, EOFError):
+        pass
+    warnings.warn(f"{path} is damaged or of another shape: computed again", stacklevel=3)
+    return None
+
+
+def _as_float16(
+    values: NDArray[np.float32], rows: range, dimension: int, name: str
+) -> NDArray[np.float16]:
+    """Check what an encoder gave for ``rows`` and store it in half the width."""
+    values = np.asarray(values)
+    if values.shape != (len(rows), dimension):
+        raise ValueError(
+            f"{name}: the encoder gave an array of shape {values.shape} for {len(rows)} items, "
+            f"but its entry promises ({len(rows)}, {dimension})"
+        )
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float16)
+    bad = np.argwhere(~np.isfinite(narrow))
+    if len(bad):
+        row, column = bad[0]
+        raise ValueError(
+            f"{name}: in row {rows[row]} the encoder gave {values[row, column]}, which float16 "
+            "cannot hold: look at that item"
+        )
+    return narrow

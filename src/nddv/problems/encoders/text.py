@@ -1,0 +1,72 @@
+"""Documents through a transformer language model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nddv.problems.encoders.ahead import ahead
+from nddv.problems.encoders.load import Encode
+from nddv.problems.encoders.weights import find_one
+
+
+def mean_pooled_transformer(
+    folder: Path, device: str, *, max_tokens: int, normalise: bool = False, batch_size: int = 32
+) -> Encode:
+    """Average the last hidden states of a document's tokens, padding left out.
+
+    The model is read from safetensors in ``folder``; nothing is downloaded, and no code that may
+    lie next to the weights is executed.
+
+    Parameters
+    ----------
+    folder : holds, at any depth, one folder with ``model.safetensors``, ``config.json`` and the
+        tokenizer's files.
+    max_tokens : documents are cut after so many tokens, the special ones included.
+    normalise : scale every row to length 1, as sentence-transformers do.
+    batch_size : documents of similar length that go through the model together.
+    """
+    try:
+        from transformers import AutoModel, AutoTokenizer
+    except ImportError as error:
+        raise ImportError(f"{error}; documents need it: pip install 'nddv[text]'") from error
+    model_folder = find_one(folder, "model.safetensors").parent
+    tokenizer = AutoTokenizer.from_pretrained(
+        model_folder, local_files_only=True, trust_remote_code=False
+    )
+    model = AutoModel.from_pretrained(
+        model_folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
+    )
+    model = model.eval().to(device)
+
+    def encode(documents: Sequence[str]) -> NDArray[np.float32]:
+        # Documents of about the same length share a batch: little is spent on padding.
+        order = np.argsort([-len(document) for document in documents], kind="stable")
+        batches = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+
+        def tokenise(batch: NDArray[np.int64]) -> dict[str, torch.Tensor]:
+            return tokenizer(
+                [documents[i] for i in batch],
+                padding=True,
+                truncation=True,
+                max_length=max_tokens,
+                return_tensors="pt",
+            )
+
+        rows = np.empty((len(documents), model.config.hidden_size), dtype=np.float32)
+        with torch.inference_mode():
+            for batch, tokens in zip(batches, ahead(tokenise, batches), strict=True):
+                tokens = {name: tensor.to(device) for name, tensor in tokens.items()}
+                hidden = model(**tokens).last_hidden_state
+                mask = tokens["attention_mask"].unsqueeze(-1).to(hidden.dtype)
+                pooled = (hidden * mask).sum(dim=1) / mask.sum(dim=1)
+                if normalise:
+                    pooled = torch.nn.functional.normalize(pooled, dim=1)
+                rows[batch] = pooled.cpu().numpy()
+        return rows
+
+    return encode

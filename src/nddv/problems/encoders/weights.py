@@ -1,0 +1,61 @@
+"""Stored weights: where they are, how they are read, batch norm folded away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+# Scale, shift, mean and variance of a batch norm, as torch names them.
+TORCH_NORM = ("weight", "bias", "running_mean", "running_var")
+
+Network = TypeVar("Network", bound=nn.Module)
+
+
+def find_one(folder: Path, pattern: str) -> Path:
+    """Find the one file below ``folder`` whose name matches; packages nest at any depth."""
+    found = sorted(path for path in folder.rglob(pattern) if path.is_file())
+    if len(found) != 1:
+        names = ", ".join(str(path.relative_to(folder)) for path in found) or "none"
+        raise FileNotFoundError(f"exactly one {pattern} is expected below {folder}, found: {names}")
+    return found[0]
+
+
+def read_pth(path: Path) -> dict[str, torch.Tensor]:
+    """Read named tensors from a ``.pth`` file, which is a pickle.
+
+    ``weights_only`` lets torch's restricted reader accept tensors and plain containers alone, so no
+    code of the file can run; and the file's SHA-256 was compared with the one in the configuration
+    when it was fetched.
+    """
+    state: dict[str, torch.Tensor] = torch.load(path, map_location="cpu", weights_only=True)
+    return state
+
+
+def assign_folded(
+    network: Network, stored: Callable[[str], tuple[torch.Tensor, ...]], epsilon: float
+) -> Network:
+    """Give every convolution of a network its stored kernel with its batch norm folded in.
+
+    scale·(kernel∗x + bias − mean)/√(variance + ε) + shift is again a convolution with a bias: at
+    rest, a batch norm need not be computed at all.
+
+    Parameters
+    ----------
+    network : as made on the device "meta", so that no weights were drawn in vain.
+    stored : name of a convolution -> kernel (out, in, h, w), bias, scale, shift, mean and variance,
+        (out,) each.
+    """
+    state = {}
+    for name, module in network.named_modules():
+        if not isinstance(module, nn.Conv2d):
+            continue
+        kernel, bias, scale, shift, mean, variance = (part.double() for part in stored(name))
+        factor = scale / torch.sqrt(variance + epsilon)
+        state[f"{name}.weight"] = (kernel * factor[:, None, None, None]).float()
+        state[f"{name}.bias"] = ((bias - mean) * factor + shift).float()
+    network.load_state_dict(state, assign=True)
+    return network
