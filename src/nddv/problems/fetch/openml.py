@@ -1,0 +1,39 @@
+"""Data sets of OpenML, through scikit-learn."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPException
+from pathlib import Path
+
+from nddv.problems.fetch.download import TIMEOUT_SECONDS
+from nddv.problems.fetch.errors import DownloadError
+
+
+def download_openml(number: int, downloads: Path, path: Path) -> None:
+    """Write the data set of that number, features and target, to a parquet file.
+
+    scikit-learn compares the download with the checksum that OpenML gives.
+    """
+    from sklearn.datasets import fetch_openml
+
+    try:
+        with _timeout():
+            frame = fetch_openml(data_id=number, as_frame=True, data_home=downloads).frame
+    except (OSError, HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise DownloadError(f"OpenML data set {number}: {reason}") from error
+    frame.to_parquet(path, index=False)
+
+
+@contextmanager
+def _timeout() -> Iterator[None]:
+    """Let no connection wait for ever: scikit-learn sets no limit of its own."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(TIMEOUT_SECONDS)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
