@@ -5,6 +5,7 @@ Wheels are zip archives, npm packages are ``tar.gz`` ones. Nothing in them is in
 
 from __future__ import annotations
 
+import gzip
 import lzma
 import re
 import shutil
@@ -16,109 +17,114 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from nddv.problems.fetch.errors import ArchiveError, UnsafeArchive
 
+COPY_BYTES = 1 << 20
 SHOWN_NAMES = 5
 _DAMAGE = (
     zipfile.BadZipFile,
     tarfile.TarError,
+    gzip.BadGzipFile,
     zlib.error,
     lzma.LZMAError,
     EOFError,
-    # Of an encrypted or exotic zip member.
-    NotImplementedError,
-    RuntimeError,
+    RuntimeError,  # zipfile's for a member that is encrypted, or compressed in an unknown way
 )
 _ZIP_KINDS = (0, stat.S_IFREG, stat.S_IFDIR)  # 0: written on a system that tells no kind
 
 
 @dataclass(frozen=True)
-class Archive:
-    """An open archive: its regular files in the order in which they lie in it."""
+class Member:
+    """A regular file in an open archive."""
 
-    files: list[str]
-    open: Callable[[str], IO[bytes]]
+    name: str
+    open: Callable[[], IO[bytes]]
 
 
 def extract(archives: Sequence[Path], patterns: Sequence[str], folder: Path) -> None:
     """Write the files of ``archives`` that match one of ``patterns`` below ``folder``.
 
     Patterns are those of :mod:`fnmatch`, compared with the full name: ``"package/data/*.bin"``.
-    Every pattern must match something, and no two files may have one name.
+    Every pattern must match something, and no two of the files may have one name.
     """
-    missed = set(patterns)
-    seen: list[str] = []
+    missed, seen = set(patterns), list[str]()
     for path in archives:
-        with open_archive(path) as archive:
-            seen += archive.files
-            for name in archive.files:
-                hits = [pattern for pattern in patterns if fnmatchcase(name, pattern)]
-                missed.difference_update(hits)
+        with open_archive(path) as members:
+            for member in members:
+                seen.append(member.name)
+                hits = {pattern for pattern in patterns if fnmatchcase(member.name, pattern)}
+                missed -= hits
                 if hits:
-                    _write(archive, name, folder / name)
+                    _write(member, folder / member.name)
     _refuse_missed(archives, missed, seen)
 
 
 def join(archives: Sequence[Path], pattern: str, target: Path) -> None:
     """Write the files of ``archives`` that match ``pattern``, one after the other in name order."""
-    parts: list[tuple[str, Path]] = []
-    seen: list[str] = []
+    parts, seen = list[tuple[str, Path]](), list[str]()
     for path in archives:
-        with open_archive(path) as archive:
-            seen += archive.files
-            parts += [(name, path) for name in archive.files if fnmatchcase(name, pattern)]
+        with open_archive(path) as members:
+            seen += [member.name for member in members]
+            parts += [(m.name, path) for m in members if fnmatchcase(m.name, pattern)]
     _refuse_missed(archives, set() if parts else {pattern}, seen)
     with target.open("wb") as joined:
         for name, path in sorted(parts):
-            with open_archive(path) as archive, archive.open(name) as part:
-                shutil.copyfileobj(part, joined, 1 << 20)
+            with open_archive(path) as members:
+                member = next(member for member in members if member.name == name)
+                with member.open() as part:
+                    shutil.copyfileobj(part, joined, COPY_BYTES)
 
 
 @contextmanager
-def open_archive(path: Path) -> Iterator[Archive]:
-    """Open a zip or tar archive, told by its content, after a look at every name in it."""
+def open_archive(path: Path) -> Iterator[list[Member]]:
+    """Open a zip or tar archive, told by its content, after a look at every name in it.
+
+    Gives its files in the order in which they lie there.
+    """
     try:
         with path.open("rb") as file:
-            is_zip = file.read(2) == b"PK"
-        with _open_zip(path) if is_zip else _open_tar(path) as archive:
-            yield archive
+            is_zip = file.read(4) in (b"PK\3\4", b"PK\5\6")
+        with _open_zip(path) if is_zip else _open_tar(path) as members:
+            yield members
     except ArchiveError:
         raise
     except _DAMAGE as error:
-        raise ArchiveError(f"{path.name} is no archive, or a damaged one ({error})") from error
+        reason = str(error).partition("\n")[0]
+        raise ArchiveError(f"{path.name} is no archive, or a damaged one ({reason})") from error
 
 
 @contextmanager
-def _open_zip(path: Path) -> Iterator[Archive]:
+def _open_zip(path: Path) -> Iterator[list[Member]]:
     with zipfile.ZipFile(path) as source:
-        for member in source.infolist():
+        for info in source.infolist():
             # `filename` has been put in shape for this system; the name as stored is what counts.
-            check_name(member.orig_filename, path.name)
-            if stat.S_IFMT(member.external_attr >> 16) not in _ZIP_KINDS:
-                raise UnsafeArchive(f"{path.name} has a link or device: {member.orig_filename!r}")
-        members = {_plain(m.filename): m for m in source.infolist() if not m.is_dir()}
-        yield Archive(list(members), lambda name: source.open(members[name]))
+            check_name(info.orig_filename, path.name)
+            if stat.S_IFMT(info.external_attr >> 16) not in _ZIP_KINDS:
+                raise UnsafeArchive(f"{path.name} has a link or device: {info.orig_filename!r}")
+        files = [info for info in source.infolist() if not info.is_dir()]
+        yield [Member(_plain(info.filename), partial(source.open, info)) for info in files]
 
 
 @contextmanager
-def _open_tar(path: Path) -> Iterator[Archive]:
+def _open_tar(path: Path) -> Iterator[list[Member]]:
     with tarfile.open(path) as source:
-        for member in source:
-            check_name(member.name, path.name)
-            if not (member.isreg() or member.isdir()):
-                raise UnsafeArchive(f"{path.name} has a link or device: {member.name!r}")
+        for info in source:
+            check_name(info.name, path.name)
+            if not (info.isreg() or info.isdir()):
+                raise UnsafeArchive(f"{path.name} has a link or device: {info.name!r}")
         _read_to_end(source)
-        members = {_plain(m.name): m for m in source.getmembers() if m.isreg()}
 
-        def open_member(name: str) -> IO[bytes]:
-            file = source.extractfile(members[name])
+        def read(info: tarfile.TarInfo) -> IO[bytes]:
+            file = source.extractfile(info)
             assert file is not None  # it is a regular file
             return file
 
-        yield Archive(list(members), open_member)
+        files = [info for info in source if info.isreg()]
+        yield [Member(_plain(info.name), partial(read, info)) for info in files]
 
 
 def _read_to_end(source: tarfile.TarFile) -> None:
@@ -127,7 +133,7 @@ def _read_to_end(source: tarfile.TarFile) -> None:
     source.fileobj.seek(source.offset)
     if source.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
         raise tarfile.ReadError("it ends too early")
-    while source.fileobj.read(1 << 20):  # a compressed one has its checksum at the very end
+    while source.fileobj.read(COPY_BYTES):  # a compressed one has its checksum at the very end
         pass
 
 
@@ -148,13 +154,13 @@ def _plain(name: str) -> str:
     return PurePosixPath(name).as_posix()
 
 
-def _write(archive: Archive, name: str, target: Path) -> None:
+def _write(member: Member, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with archive.open(name) as source, target.open("xb") as file:
-            shutil.copyfileobj(source, file, 1 << 20)
+        with member.open() as source, target.open("xb") as file:
+            shutil.copyfileobj(source, file, COPY_BYTES)
     except FileExistsError:
-        raise ArchiveError(f"two of the archives hold a file named {name}") from None
+        raise ArchiveError(f"there are two files named {member.name}") from None
 
 
 def _refuse_missed(archives: Sequence[Path], missed: set[str], seen: Sequence[str]) -> None:

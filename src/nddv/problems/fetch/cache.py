@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 
 from nddv.files import config_hash, read_json, write_json
 from nddv.problems.fetch.checksums import checksums, combined, compare
-from nddv.problems.fetch.errors import ArchiveError, ChecksumError
+from nddv.problems.fetch.errors import ChecksumError, DownloadError
 
 ABANDONED_SECONDS = 7 * 24 * 3600
 
@@ -73,9 +73,9 @@ def cached(
                     stacklevel=2,
                 )
                 shutil.rmtree(entry)
-        _make(entry, identity, build, sha256)
+        sums = _make(entry, identity, build, sha256)
         _sweep(entry.parent)
-        return entry / "content", read_json(entry / "manifest.json")["files"]
+        return entry / "content", sums
 
 
 @contextmanager
@@ -104,7 +104,9 @@ def _verified(entry: Path, sha256: str | None) -> dict[str, str]:
     return kept
 
 
-def _make(entry: Path, identity: Mapping[str, Any], build: Build, sha256: str | None) -> None:
+def _make(
+    entry: Path, identity: Mapping[str, Any], build: Build, sha256: str | None
+) -> dict[str, str]:
     """Build under another name, and rename the whole entry at the end."""
     work = entry.with_suffix(".work")
     content, downloads = work / "content", work / "downloads"
@@ -115,20 +117,23 @@ def _make(entry: Path, identity: Mapping[str, Any], build: Build, sha256: str | 
         build(downloads, content)
         sums = checksums(content, files_below(content))
         compare("the content", combined(sums), sha256)
-    except (ArchiveError, ChecksumError):
-        shutil.rmtree(work)  # what was downloaded is wrong: nothing to go on from
+    except DownloadError:
+        raise  # the next call goes on from what has arrived
+    except Exception:
+        shutil.rmtree(work)  # what has arrived is wrong, or there is no room for it
         raise
     write_json(work / "manifest.json", {"identity": identity, "files": sums})
-    shutil.rmtree(downloads)
+    # A client whose parent was killed may still write here; it does not matter any more.
+    shutil.rmtree(downloads, ignore_errors=True)
     work.rename(entry)
+    return sums
 
 
 def _sweep(folder: Path) -> None:
     """Remove what killed runs left a week ago or earlier and nobody has come back for."""
     for work in folder.glob("*.work"):
-        lock = FileLock(work.with_suffix(".lock"), timeout=0)
         try:
-            with lock:
+            with FileLock(work.with_suffix(".lock"), timeout=0):
                 if work.exists() and time.time() - work.stat().st_mtime > ABANDONED_SECONDS:
                     shutil.rmtree(work)
         except (Timeout, OSError):

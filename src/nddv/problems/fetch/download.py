@@ -74,8 +74,8 @@ def _transfer(url: str, part: Path, progress: bool) -> None:
             _tag(part).unlink(missing_ok=True)
             if version := _version(response):
                 _tag(part).write_text(version, "utf-8")
-        length = response.headers.get("Content-Length")
-        total = None if length is None else offset + int(length)
+        length = response.headers.get("Content-Length", "")
+        total = offset + int(length) if length.isdecimal() else None
         with part.open("ab") as file, _bar(part, offset, total, progress) as bar:
             for chunk in _chunks(response):
                 file.write(chunk)
@@ -91,7 +91,7 @@ def _open(url: str, headers: Mapping[str, str], part: Path) -> HTTPResponse:
     except HTTPError as error:
         reason = f"HTTP {error.code} {error.reason}"
         if error.code == 416:  # there is nothing after what we have: it is not this file
-            part.unlink()
+            part.unlink(missing_ok=True)
             raise _Interrupted(reason) from error
         if error.code in PASSING_STATUS:
             raise _Interrupted(reason, _retry_after(error.headers)) from error
@@ -101,7 +101,7 @@ def _open(url: str, headers: Mapping[str, str], part: Path) -> HTTPResponse:
     begin = headers.get("Range", "bytes=0-").replace("=", " ")
     if response.status == 206 and not response.headers.get("Content-Range", "").startswith(begin):
         response.close()
-        part.unlink()
+        part.unlink(missing_ok=True)
         raise _Interrupted("the server sent another range than it was asked for")
     return response
 

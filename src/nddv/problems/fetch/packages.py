@@ -28,12 +28,17 @@ from nddv.problems.fetch.errors import ChecksumError, DownloadError
 ATTEMPTS = 3
 PAUSE_SECONDS = 2.0
 SHOWN_LINES = 3
+# pip and npm themselves try again to connect; these are failures in mid-download.
 _PASSING = re.compile(
-    r"time[d -]*out|connection|network|temporar|retrying|reset|do not match the hashes"
-    r"|\b(429|5\d\d)\b|ECONN|EAI_AGAIN|ENOTFOUND|EINTEGRITY",
+    r"incomplete|timed out|connection reset|do not match the hashes|EINTEGRITY|ECONNRESET"
+    r"|(error|status|code) E?(429|5\d\d)|(429|5\d\d) (client|server) error",
     re.IGNORECASE,
 )
-_NOISE = re.compile(r"^(npm notice|npm warn|\[notice\]|Looking in )|complete log|^\s*$", re.I)
+_NOISE = re.compile(
+    r"\s*$|Looking in |\[notice\]|WARNING: Location .* is ignored"
+    r"|npm (notice|warn)|npm error(\s*$|   |\s+[{}]|.* complete log)"
+)
+_COUNT = re.compile(r"Retrying \(Retry\(.*?\)\) after ")
 
 
 def download_wheel(requirement: str, extra: Sequence[str], folder: Path) -> Path:
@@ -54,7 +59,7 @@ def download_npm(package: str, folder: Path, progress: bool = True) -> Path:
     """Download the tarball of the npm package ``"name@version"`` into ``folder``; give its path."""
     npm = shutil.which("npm")
     if npm is None:
-        return _without_npm(package, folder, progress)
+        return _without_npm(package, folder.parent, progress)
     return _one_file([npm, "pack", package, "--ignore-scripts", "--pack-destination"], folder)
 
 
@@ -67,11 +72,12 @@ def _without_npm(package: str, folder: Path, progress: bool) -> Path:
         dist: dict[str, Any] = json.loads(about.read_bytes())["dist"]
         url, integrity = dist["tarball"], dist["integrity"]
         algorithm, _, expected = integrity.split()[0].partition("-")
+        digest = hashlib.new(algorithm)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise ChecksumError(f"the npm registry gives no checksum of {package}") from error
     download(url, tarball, progress)
     with tarball.open("rb") as file:
-        found = base64.b64encode(hashlib.file_digest(file, algorithm).digest()).decode()
+        found = base64.b64encode(hashlib.file_digest(file, lambda: digest).digest()).decode()
     if found != expected:
         raise ChecksumError(f"{package} has {algorithm} {found}, but npm expects {expected}")
     return tarball
@@ -105,11 +111,10 @@ def _one_file(command: Sequence[str], folder: Path) -> Path:
             target = Path(scratch, "file")
             target.mkdir()
             _run([*command, str(target)], Path(scratch))
+            if len(files := list(target.iterdir())) != 1:
+                raise DownloadError(f"one file was expected of {command}, but it left {files}")
             target.rename(folder)
-    files = list(folder.iterdir())
-    if len(files) != 1:
-        raise DownloadError(f"{command[0]} left {len(files)} files where one was expected")
-    return files[0]
+    return next(folder.iterdir())
 
 
 def _run(command: Sequence[str], scratch: Path) -> None:
@@ -122,10 +127,14 @@ def _run(command: Sequence[str], scratch: Path) -> None:
         )
         if done.returncode == 0:
             return
-        lines = [
-            line for line in (done.stdout + done.stderr).splitlines() if not _NOISE.search(line)
-        ]
-        if attempt == ATTEMPTS or not _PASSING.search("\n".join(lines)):
-            message = " | ".join(line.strip() for line in lines[-SHOWN_LINES:])
-            raise DownloadError(f"{Path(command[0]).name} failed: {message or done.returncode}")
+        if attempt == ATTEMPTS or not _PASSING.search(done.stdout + done.stderr):
+            client = "npm" if "pack" in command else "pip"
+            raise DownloadError(f"{client} failed: {_reason(done.stdout + done.stderr)}")
         time.sleep(PAUSE_SECONDS * 2 ** (attempt - 1))
+
+
+def _reason(output: str) -> str:
+    """The last lines of a client's output that tell something, each once."""
+    lines = [_COUNT.sub("", line) for line in output.splitlines() if not _NOISE.match(line)]
+    told = list(dict.fromkeys(line.removeprefix("npm error ").strip() for line in lines))
+    return " | ".join(told[-SHOWN_LINES:]) or "it gave no reason"

