@@ -51,9 +51,9 @@ def test_path_finds_mislabelled_points(dataset: str, at_least: float) -> None:
     """
     scores = []
     for seed in (SEED, SEED + 1):
-        problem, corruption = make_problem(dataset, 1000, "label10", seed, SIDE)
+        problem, truth = make_problem(dataset, 1000, "label10", seed, SIDE)
         values = fit(problem, random_state=seed).values_
         rng = np.random.default_rng(seed)
-        flags = flag_lowest(values, int(corruption.mask.sum()), rng)
-        scores.append(f1_score(flags, corruption.mask))
+        flags = flag_lowest(values, int(truth.mask.sum()), rng)
+        scores.append(f1_score(flags, truth.mask))
     assert np.mean(scores) >= at_least

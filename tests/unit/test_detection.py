@@ -16,7 +16,7 @@ from nddv.evaluation.detection import (
     two_means,
     two_means_at_least,
 )
-from nddv.problems import Corruption
+from nddv.problems import Truth
 from nddv.values import Values
 
 
@@ -128,7 +128,7 @@ def test_budget_matched_f1_is_precision_and_recall():
 
 def test_a_gap_is_a_row_with_its_reason():
     mask = np.array([True, False, False, False])
-    truths = {7: Corruption(mask, np.zeros(4, np.int64))}
+    truths = {7: Truth(mask.astype(np.int8), np.zeros(4, np.int64), np.arange(4))}
     record = {"method": "a", "title": "A", "seed": 7, "seconds": 1.5}
     values = [
         Values(np.array([0.0, 1.0, 2.0, 3.0]), None, record),

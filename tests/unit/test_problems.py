@@ -1,27 +1,267 @@
-"""Problems: the formula, the splits, the corruption, and what is stored."""
+"""Problems: parts, corruption and truth put together, what is stored, and the sources."""
 
 from __future__ import annotations
+
+import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from nddv import methods
 from nddv.problems import (
+    Problem,
+    Table,
+    Truth,
     address,
-    corrupt_labels,
-    load_corruption,
     load_problem,
     load_table,
+    load_truth,
     make_problem,
-    parse_corruption,
-    save_corruption,
     save_problem,
-    stratified_splits,
+    save_truth,
 )
 from nddv.problems.problem import PARTS
 from nddv.problems.sources import BUILT_IN, two_d_planes
-from nddv.problems.splits import standardise
+from nddv.values import Values
 
 SMALL = {"valid": 20, "test": 30, "meta": 10}
+CORRUPTIONS = ["label10", "feature10", "gauss10", "label10+feature10+gauss10"]
+
+
+@pytest.fixture
+def table():
+    """A table of 400 rows whose first feature is the row number and whose last is constant."""
+    rng = np.random.default_rng(100)
+    X = np.column_stack([np.arange(400), rng.normal(size=(400, 3)), np.full(400, 7.0)])
+    return Table(
+        X,
+        rng.permutation(np.repeat([0, 1, 2], [200, 120, 80])),
+        classes=["a", "b", "c"],
+        group=rng.integers(0, 2, 400),
+        groups=["f", "m"],
+        name="toy@coder",
+        record={"source": "test"},
+    )
+
+
+def arrays_of(problem):
+    return {f"{name}_{part}": getattr(problem, f"{name}_{part}") for part in PARTS for name in "Xy"}
+
+
+def changed_arrays(one, other):
+    """Names of the arrays that differ between two problems."""
+    first, second = arrays_of(one), arrays_of(other)
+    return {name for name in first if first[name].tobytes() != second[name].tobytes()}
+
+
+def test_same_seed_same_bytes_other_seed_other_rows(table):
+    mixed = "label10+feature10+gauss10"
+    first, truth = make_problem(table, 60, mixed, 100, SMALL, corrupt_valid=True)
+    again, truth_again = make_problem(table, 60, mixed, 100, SMALL, corrupt_valid=True)
+    other, _ = make_problem(table, 60, mixed, 101, SMALL)
+    assert changed_arrays(first, again) == set()
+    np.testing.assert_array_equal(truth.kinds, truth_again.kinds)
+    assert changed_arrays(first, other) == set(arrays_of(first))
+
+
+def test_the_order_of_the_sizes_does_not_matter(table):
+    one, _ = make_problem(table, 60, "clean", 100, SMALL)
+    other, _ = make_problem(table, 60, "clean", 100, dict(reversed(SMALL.items())))
+    assert changed_arrays(one, other) == set()
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_a_corruption_changes_the_training_part_only(table, name):
+    noisy, truth = make_problem(table, 200, name, 100, SMALL)
+    clean, nothing = make_problem(table, 200, "clean", 100, SMALL)
+    changed = {"X_train", "y_train"} if "+" in name else {f"{'y' if 'lab' in name else 'X'}_train"}
+    assert changed_arrays(noisy, clean) == changed
+    differs = (noisy.X_train != clean.X_train).any(axis=1) | (noisy.y_train != clean.y_train)
+    np.testing.assert_array_equal(truth.mask, differs)
+    np.testing.assert_array_equal(truth.y_clean, clean.y_train)
+    assert truth.record["corrupted"] == dict.fromkeys(truth.record["rates"], 20)
+    assert truth.record["kinds"] == ["clean", "label", "feature", "gauss"]
+    assert noisy.record["valid"] == "clean"
+    assert not nothing.mask.any()
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_the_validation_part_is_corrupted_when_asked_for(table, name):
+    plain, truth = make_problem(table, 100, name, 100, {**SMALL, "valid": 0.5})
+    asked, same_truth = make_problem(table, 100, name, 100, {**SMALL, "valid": 0.5}, False, True)
+    assert changed_arrays(plain, asked) <= {"X_valid", "y_valid"}
+    np.testing.assert_array_equal(truth.kinds, same_truth.kinds)
+    differs = (plain.X_valid != asked.X_valid).any(axis=1) | (plain.y_valid != asked.y_valid)
+    assert differs.sum() == 5 * len(truth.record["rates"])
+    assert (plain.record["valid"], asked.record["valid"]) == ("clean", "corrupted")
+
+
+def test_clean_data_has_a_clean_validation_part_in_either_regime(table):
+    problem, _ = make_problem(table, 60, "clean", 100, SMALL, corrupt_valid=True)
+    assert problem.record["valid"] == "clean"
+
+
+def test_the_truth_tells_rows_groups_and_labels(table):
+    problem, truth = make_problem(table, 100, "label10", 100, SMALL)
+    np.testing.assert_array_equal(truth.y_clean, table.y[truth.rows_train])
+    np.testing.assert_array_equal(truth.group, table.group[truth.rows_train])
+    assert truth.record["groups"] == ["f", "m"]
+    # Feature 0 is the row number; standardising keeps its order.
+    np.testing.assert_array_equal(np.argsort(problem.X_train[:, 0]), np.argsort(truth.rows_train))
+    assert make_problem(replace(table, group=None), 100, "label10", 100, SMALL)[1].group is None
+
+
+def test_parts_are_standardised_by_clean_training_rows(table):
+    problem, truth = make_problem(table, 200, "feature30", 100, SMALL)
+    clean = ~truth.mask
+    rows = table.X[truth.rows_train]
+    expected = (rows - rows.mean(axis=0)) / np.where(rows.std(axis=0) > 0, rows.std(axis=0), 1)
+    np.testing.assert_allclose(problem.X_train[clean], expected[clean], rtol=1e-5, atol=1e-6)
+    assert not any(getattr(problem, f"X_{part}")[:, 4].any() for part in PARTS)
+    assert {array.dtype for array in arrays_of(problem).values()} == {
+        np.dtype(np.float32),
+        np.dtype(np.int64),
+    }
+
+
+def test_only_the_drawn_rows_are_read(table):
+    read = []
+
+    class Spy:
+        """Features that tell which rows are asked for, and can be had in no other way."""
+
+        def __getitem__(self, rows):
+            read.extend(rows.tolist())
+            return table.X[rows]
+
+    _, truth = make_problem(replace(table, X=Spy()), 60, "label10", 100, SMALL)
+    assert len(read) == len(set(read)) == 120
+    assert set(truth.rows_train.tolist()) <= set(read)
+
+
+def test_features_on_disk_give_the_same_problem(table, tmp_path):
+    np.save(tmp_path / "features.npy", table.X.astype(np.float16))
+    mapped = np.load(tmp_path / "features.npy", mmap_mode="r")
+    on_disk, _ = make_problem(replace(table, X=mapped), 60, "feature10", 100, SMALL)
+    in_memory, _ = make_problem(
+        replace(table, X=table.X.astype(np.float16)), 60, "feature10", 100, SMALL
+    )
+    assert changed_arrays(on_disk, in_memory) == set()
+    assert type(on_disk.X_train) is np.ndarray
+
+
+def test_resampling_is_explicit_and_recorded(table):
+    with pytest.raises(ValueError, match=r"toy@coder: 660 rows are needed .* `resample: true`"):
+        make_problem(table, 600, "clean", 100, SMALL)
+    problem, truth = make_problem(table, 600, "label10", 100, SMALL, resample=True)
+    assert problem.record["resampled"] is True
+    assert problem.record["sizes"] == {"train": 600, **SMALL}
+    distinct = problem.record["distinct"]
+    assert sum(distinct.values()) == 400
+    assert distinct["train"] == len(np.unique(truth.rows_train)) < 600
+    # Feature 0 tells the row.
+    drawn = [np.unique(getattr(problem, f"X_{part}")[:, 0]) for part in PARTS]
+    assert len(np.unique(np.concatenate(drawn))) == 400
+
+
+def test_resampling_where_rows_suffice_changes_nothing(table):
+    plain, _ = make_problem(table, 60, "label10", 100, SMALL)
+    allowed, _ = make_problem(table, 60, "label10", 100, SMALL, resample=True)
+    assert changed_arrays(plain, allowed) == set()
+    assert allowed.record["resampled"] is False
+    assert allowed.record["distinct"] == {"train": 60, **SMALL}
+
+
+def test_wrong_requests_are_said(table):
+    with pytest.raises(ValueError, match="toy@coder: n=2 leaves no training point of class c"):
+        make_problem(table, 2, "clean", 100, SMALL)
+    with pytest.raises(ValueError, match="the seed must not be negative, got -1"):
+        make_problem(table, 60, "clean", -1, SMALL)
+    with pytest.raises(ValueError, match="unknown corruption 'noise10'"):
+        make_problem(table, 60, "noise10", 100, SMALL)
+    with pytest.raises(ValueError, match="unknown corruption 'noise10'"):
+        address("toy", 60, "noise10", 100)
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_a_missing_feature_is_said(table, value):
+    X = table.X.copy()
+    X[:, 2] = value
+    with pytest.raises(ValueError, match=rf"toy@coder: feature 2 of row \d+ is {value}"):
+        make_problem(replace(table, X=X), 60, "clean", 100, SMALL)
+
+
+def test_storage_round_trip(table, tmp_path):
+    problem, truth = make_problem(table, 50, "label10+gauss10", 100, SMALL)
+    save_problem(tmp_path / "problem.npz", problem)
+    save_truth(tmp_path / "truth.npz", truth)
+    loaded = load_problem(tmp_path / "problem.npz")
+    assert changed_arrays(loaded, problem) == set()
+    assert loaded.record == problem.record
+    assert loaded.record["address"] == "toy@coder/n50/label10+gauss10/seed100"
+    assert loaded.record["source"] == "test"
+    loaded_truth = load_truth(tmp_path / "truth.npz")
+    for name in ("kinds", "mask", "y_clean", "rows_train", "group"):
+        np.testing.assert_array_equal(getattr(loaded_truth, name), getattr(truth, name))
+    assert loaded_truth.record == truth.record
+
+
+def test_a_truth_without_groups_is_stored_without(tmp_path):
+    truth = Truth(np.zeros(3, np.int8), np.zeros(3, np.int64), np.arange(3))
+    save_truth(tmp_path / "truth.npz", truth)
+    assert load_truth(tmp_path / "truth.npz").group is None
+
+
+def test_a_file_of_something_else_is_said(table, tmp_path):
+    problem, truth = make_problem(table, 50, "label10", 100, SMALL)
+    save_problem(tmp_path / "problem.npz", problem)
+    save_truth(tmp_path / "truth.npz", truth)
+    with pytest.raises(ValueError, match=r"truth.npz lacks X_meta"):
+        load_problem(tmp_path / "truth.npz")
+    with pytest.raises(ValueError, match=r"problem.npz lacks kinds, rows_train, y_clean"):
+        load_truth(tmp_path / "problem.npz")
+
+
+def test_arrays_that_do_not_fit_are_said(table):
+    problem, truth = make_problem(table, 50, "label10", 100, SMALL)
+    with pytest.raises(ValueError, match="the test part has shapes"):
+        replace(problem, y_test=problem.y_test[1:])
+    with pytest.raises(ValueError, match=r"group has shape \(1,\), but there are 50 kinds"):
+        replace(truth, group=np.zeros(1, np.int64))
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize("corrupt_valid", [False, True])
+def test_the_problem_file_tells_nothing_of_the_truth(table, tmp_path, name, corrupt_valid):
+    """Its record is that of the clean problem, which knows no mask, but for the names."""
+    problem, _ = make_problem(table, 100, name, 100, SMALL, corrupt_valid=corrupt_valid)
+    clean, _ = make_problem(table, 100, "clean", 100, SMALL)
+    save_problem(tmp_path / "problem.npz", problem)
+    with np.load(tmp_path / "problem.npz") as stored:
+        assert set(stored.files) == {*arrays_of(problem), "record"}
+        record = json.loads(str(stored["record"]))
+    names = {
+        "corruption": "clean",
+        "address": "toy@coder/n100/clean/seed100",
+        "valid": "clean",
+    }
+    assert record["valid"] == ("corrupted" if corrupt_valid else "clean")
+    assert {**record, **names} == clean.record
+
+
+def test_methods_are_given_the_problem_and_no_truth(table, monkeypatch):
+    given = []
+
+    def function(*arguments, **parameters):
+        given.extend([*arguments, *parameters.values()])
+        return Values(np.zeros(50))
+
+    method = replace(methods.get_method("random"), function=function)
+    monkeypatch.setitem(methods.METHODS, "random", method)
+    problem, _ = make_problem(table, 50, "label10", 100, SMALL)
+    methods.value("random", problem, 100)
+    assert [type(one) for one in given] == [Problem, int]
 
 
 def test_2dplanes_follows_its_formula():
@@ -65,119 +305,6 @@ def test_real_2dplanes_agrees_with_the_generated_one(data_folder):
     for j in range(10):
         real_correlation = np.corrcoef(X[:, j], positive)[0, 1]
         assert np.corrcoef(ours.X[:, j], ours.y)[0, 1] == pytest.approx(real_correlation, abs=0.02)
-
-
-def test_same_seed_same_bytes_other_seed_other_rows():
-    first, truth = make_problem("2dplanes", 60, "label10", 100, SMALL)
-    again, truth_again = make_problem("2dplanes", 60, "label10", 100, SMALL)
-    other, _ = make_problem("2dplanes", 60, "label10", 101, SMALL)
-    assert first.X_train.tobytes() == again.X_train.tobytes()
-    assert first.y_train.tobytes() == again.y_train.tobytes()
-    np.testing.assert_array_equal(truth.mask, truth_again.mask)
-    assert first.X_train.tobytes() != other.X_train.tobytes()
-
-
-def test_corruption_changes_training_labels_only():
-    noisy, truth = make_problem("digits", 200, "label25", 100, SMALL)
-    clean, no_truth = make_problem("digits", 200, "clean", 100, SMALL)
-    np.testing.assert_array_equal(noisy.X_train, clean.X_train)
-    for part in ("valid", "test", "meta"):
-        np.testing.assert_array_equal(getattr(noisy, f"y_{part}"), getattr(clean, f"y_{part}"))
-    np.testing.assert_array_equal(truth.y_clean, clean.y_train)
-    np.testing.assert_array_equal(truth.mask, noisy.y_train != clean.y_train)
-    assert truth.mask.sum() == 50
-    assert not no_truth.mask.any()
-
-
-def test_wrong_labels_are_uniform_over_the_other_classes():
-    y = np.zeros(30000, dtype=np.int64)
-    noisy, mask = corrupt_labels(y, 0.9, 4, np.random.default_rng(0))
-    counts = np.bincount(noisy[mask], minlength=4)
-    assert counts[0] == 0
-    np.testing.assert_allclose(counts[1:] / mask.sum(), 1 / 3, atol=0.01)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"), [("clean", ("clean", 0.0)), ("label5", ("label", 0.05))]
-)
-def test_parse_corruption(name, expected):
-    assert parse_corruption(name) == expected
-
-
-@pytest.mark.parametrize("name", ["label", "label0", "label100", "Label10", "noise10", ""])
-def test_unknown_corruption_is_refused(name):
-    with pytest.raises(ValueError, match="unknown corruption"):
-        parse_corruption(name)
-    with pytest.raises(ValueError, match="unknown corruption"):
-        address("2dplanes", 10, name, 0)
-
-
-def test_splits_are_disjoint_stratified_and_exact():
-    y = np.repeat([0, 1, 2], [700, 200, 100])
-    sizes = {"train": 500, "valid": 100, "test": 333, "meta": 67}
-    parts = stratified_splits(y, sizes, np.random.default_rng(0))
-    everything = np.concatenate(list(parts.values()))
-    assert len(np.unique(everything)) == len(everything) == 1000  # every row, once
-    for part, size in sizes.items():
-        assert len(parts[part]) == size
-        counts = np.bincount(y[parts[part]], minlength=3)
-        assert np.abs(counts - size * np.array([0.7, 0.2, 0.1])).max() <= 1
-    assert not np.array_equal(parts["train"], np.sort(parts["train"]))
-
-
-def test_too_few_rows_is_said():
-    with pytest.raises(ValueError, match=r"digits: 2060 rows are needed .* only 1797: lower n"):
-        make_problem("digits", 2000, "clean", 100, SMALL)
-
-
-def test_a_class_without_training_points_is_said():
-    with pytest.raises(ValueError, match="no training point of class"):
-        make_problem("digits", 5, "clean", 100, SMALL)
-
-
-def test_standardised_by_the_training_part_only():
-    problem, _ = make_problem("digits", 300, "clean", 100, SMALL)
-    varies = np.ptp(problem.X_train, axis=0) > 0
-    assert 0 < varies.sum() < 64  # digits has pixels that are always empty
-    np.testing.assert_allclose(problem.X_train.mean(axis=0), 0, atol=1e-6)
-    np.testing.assert_allclose(problem.X_train.std(axis=0)[varies], 1, atol=1e-5)
-    assert abs(problem.X_test.mean(axis=0)[varies]).max() > 1e-3
-    for part in PARTS:
-        assert getattr(problem, f"X_{part}").dtype == np.float32
-
-
-def test_a_feature_constant_on_train_is_zero_everywhere():
-    train = np.array([[0.1, 1.0], [0.1, 2.0], [0.1, 4.0]])
-    other = np.array([[5.0, 1.0]])
-    new_train, new_other = standardise(train, other)
-    assert (new_train[:, 0] == 0).all()
-    assert (new_other[:, 0] == 0).all()
-    assert new_other[0, 1] == new_train[0, 1] != 0
-
-
-def test_storage_round_trip(tmp_path):
-    problem, truth = make_problem("2dplanes", 50, "label10", 100, SMALL)
-    save_problem(tmp_path / "problem.npz", problem)
-    save_corruption(tmp_path / "corruption.npz", truth)
-    loaded, loaded_truth = (
-        load_problem(tmp_path / "problem.npz"),
-        load_corruption(tmp_path / "corruption.npz"),
-    )
-    for part in PARTS:
-        np.testing.assert_array_equal(getattr(loaded, f"X_{part}"), getattr(problem, f"X_{part}"))
-        np.testing.assert_array_equal(getattr(loaded, f"y_{part}"), getattr(problem, f"y_{part}"))
-    assert loaded.record == problem.record
-    assert loaded.record["address"] == "2dplanes/n50/label10/seed100"
-    np.testing.assert_array_equal(loaded_truth.mask, truth.mask)
-    with pytest.raises(ValueError, match="lacks X_meta"):
-        load_problem(tmp_path / "corruption.npz")
-
-
-def test_the_truth_is_not_in_the_problem_file(tmp_path):
-    problem, _ = make_problem("2dplanes", 50, "label10", 100, SMALL)
-    save_problem(tmp_path / "problem.npz", problem)
-    with np.load(tmp_path / "problem.npz") as stored:
-        assert not {"mask", "y_clean"} & set(stored.files)
 
 
 def test_unknown_data_set_or_source_is_said():

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from nddv.evaluation.collect import detection_tables
-from nddv.problems import Corruption
+from nddv.problems import Truth
 from nddv.reporting.figures import detection_curves, save_figure
 from nddv.reporting.tables import (
     NOT_RUN,
@@ -29,7 +29,8 @@ PAPER = Path(__file__).parents[2] / "config" / "paper" / "mislabeled_data_detect
 def evaluated():
     """Two seeds of a good method, a random one, and one that fails on one seed."""
     mask = np.arange(100) < 10
-    truths = {seed: Corruption(mask, np.zeros(100, np.int64)) for seed in (100, 101)}
+    truth = Truth(mask.astype(np.int8), np.zeros(100, np.int64), np.arange(100))
+    truths = {100: truth, 101: truth}
     values = []
     for seed in truths:
         noise = np.random.default_rng(seed).normal(size=100)

@@ -3,7 +3,7 @@
 
 rule evaluate_detection:
     input:
-        corruptions=for_seeds(f"results/problems/{ADDRESS}/corruption.npz"),
+        truths=for_seeds(f"results/problems/{ADDRESS}/truth.npz"),
         values=expand(
             f"results/values/{ADDRESS}/{{method}}.npz",
             method=config["methods"],

@@ -4,7 +4,7 @@
 rule make_problems:
     output:
         problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
-        corruptions=for_seeds(f"results/problems/{ADDRESS}/corruption.npz"),
+        truths=for_seeds(f"results/problems/{ADDRESS}/truth.npz"),
     log:
         f"results/logs/make_problems/{PROBLEM}.log",
     benchmark:

@@ -2,11 +2,11 @@
 
 from nddv.evaluation.collect import detection_tables
 from nddv.files import load_values, log_to, write_csv
-from nddv.problems import load_corruption
+from nddv.problems import load_truth
 
 
 def main(truth_paths, seeds, values_paths, problem, minimum_flagged, scores_path, curves_path):
-    truths = dict(zip(seeds, map(load_corruption, truth_paths), strict=True))
+    truths = dict(zip(seeds, map(load_truth, truth_paths), strict=True))
     values = [load_values(path) for path in values_paths]
     scores, curves = detection_tables(truths, values, problem, minimum_flagged)
     write_csv(scores_path, scores)
@@ -16,7 +16,7 @@ def main(truth_paths, seeds, values_paths, problem, minimum_flagged, scores_path
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):
         main(
-            snakemake.input.corruptions,
+            snakemake.input.truths,
             snakemake.params.seeds,
             snakemake.input.values,
             {

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 
 from nddv.evaluation.detection import chance_levels, detection_scores
-from nddv.problems.corruption import Corruption
+from nddv.problems.problem import Truth
 from nddv.values import Values
 
 CURVE_POINTS = 101
 
 
 def detection_tables(
-    truths: Mapping[int, Corruption],
+    truths: Mapping[int, Truth],
     values: Sequence[Values],
     problem: Mapping[str, Any],
     minimum_flagged: float,
@@ -26,7 +26,7 @@ def detection_tables(
 
     Parameters
     ----------
-    truths : the corruption of each seed.
+    truths : the truth of each seed.
     values : of any methods and seeds; a record with a ``gap`` becomes a row with that reason.
     problem : ``dataset``, ``n`` and ``corruption``: the first columns of both tables.
     minimum_flagged : fraction that the third rule flags at least.

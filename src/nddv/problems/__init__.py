@@ -4,33 +4,35 @@
 every file, table and log.
 """
 
-from nddv.problems.corruption import Corruption, corrupt_labels, parse_corruption
+from nddv.problems.corruption import corrupt, parse_corruption
 from nddv.problems.make import make_problem
 from nddv.problems.problem import (
     Problem,
+    Truth,
     address,
-    load_corruption,
     load_problem,
-    save_corruption,
+    load_truth,
     save_problem,
+    save_truth,
 )
 from nddv.problems.sources import SOURCES, load_table
-from nddv.problems.splits import stratified_splits
+from nddv.problems.splits import part_sizes, stratified_splits
 from nddv.problems.tables import Table
 
 __all__ = [
     "SOURCES",
-    "Corruption",
     "Problem",
     "Table",
+    "Truth",
     "address",
-    "corrupt_labels",
-    "load_corruption",
+    "corrupt",
     "load_problem",
     "load_table",
+    "load_truth",
     "make_problem",
     "parse_corruption",
-    "save_corruption",
+    "part_sizes",
     "save_problem",
+    "save_truth",
     "stratified_splits",
 ]

@@ -6,83 +6,120 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nddv.problems.corruption import Corruption, corrupt_labels, parse_corruption
-from nddv.problems.problem import PARTS, Problem, address
+from nddv.problems.corruption import KINDS, corrupt, parse_corruption
+from nddv.problems.problem import PARTS, Problem, Truth, address
 from nddv.problems.sources import BUILT_IN, load_table
-from nddv.problems.splits import standardise, stratified_splits
+from nddv.problems.splits import part_sizes, standardise, stratified_splits
+from nddv.problems.tables import Table
 
 # Sizes of the parts that are not valued, as in the paper's protocol (1000/100/300/100).
 SIDE_SIZES = {"valid": 100, "test": 300, "meta": 100}
 
 
 def make_problem(
-    dataset: str | Mapping[str, Any],
+    data: Table | str | Mapping[str, Any],
     n: int = 1000,
     corruption: str = "label10",
     seed: int = 0,
-    sizes: Mapping[str, int] = SIDE_SIZES,
-) -> tuple[Problem, Corruption]:
+    sizes: Mapping[str, int | float] = SIDE_SIZES,
+    resample: bool = False,
+    corrupt_valid: bool = False,
+) -> tuple[Problem, Truth]:
     """Make one problem and the truth about it.
 
     Parameters
     ----------
-    dataset : the name of a built-in data set, or an entry of ``config/datasets.yaml`` with its
-        ``name``.
+    data : a table, the name of a built-in data set, or an entry of ``config/datasets.yaml`` with
+        its ``name``. Only the rows that are drawn are read.
     n : number of training points.
-    corruption : ``"clean"`` or e.g. ``"label10"``; training labels only.
+    corruption : ``"clean"``, or kinds with their percentage: ``"label10"``, ``"label10+gauss5"``.
     seed : decides the splits and the corruption; the same seed gives the same bytes.
-    sizes : rows of the ``valid``, ``test`` and ``meta`` parts.
+    sizes : of the ``valid``, ``test`` and ``meta`` parts, in rows or as a share of n.
+    resample : where there are too few rows, draw rows more than once; parts still share none.
+    corrupt_valid : corrupt the validation part as well, by the same kinds and rates, as OpenDataVal
+        does. The training part is the same with and without.
     """
-    name, entry = _entry(dataset)
-    kind, rate = parse_corruption(corruption)
-    if n < 1 or seed < 0:
-        raise ValueError(f"n must be positive and the seed not negative, got n={n}, seed={seed}")
-    if set(sizes) != set(SIDE_SIZES) or min(sizes.values()) < 1:
-        raise ValueError(f"sizes must give positive {', '.join(SIDE_SIZES)}, got {dict(sizes)}")
-    table = load_table(name, entry)
-    split_rng, corruption_rng = np.random.default_rng(seed).spawn(2)
-
-    parts = {"train": n, **{part: sizes[part] for part in SIDE_SIZES}}
+    rates = parse_corruption(corruption)
+    wanted = part_sizes(n, sizes)
+    if seed < 0:
+        raise ValueError(f"the seed must not be negative, got {seed}")
+    table = data if isinstance(data, Table) else load_table(*_name_and_entry(data))
+    # Streams of their own, so that a change of one step leaves the draws of the others alone.
+    split_rng, train_rng, valid_rng = np.random.default_rng(seed).spawn(3)
     try:
-        rows = stratified_splits(table.y, parts, split_rng)
+        rows = stratified_splits(table.y, wanted, split_rng, resample)
+        X, y = _parts(table, rows)
     except ValueError as error:
-        raise ValueError(f"data set {name}: {error}") from error
-    y = {part: table.y[rows[part]] for part in PARTS}
-    missing = sorted(set(range(len(table.classes))) - set(y["train"].tolist()))
-    if missing:
-        raise ValueError(
-            f"data set {name}: n={n} leaves no training point of class "
-            f"{', '.join(table.classes[c] for c in missing)}; raise n"
-        )
-    X = dict(zip(PARTS, standardise(*(table.X[rows[part]] for part in PARTS)), strict=True))
+        raise ValueError(f"data set {table.name}: {error}") from error
 
     y_clean = y["train"]
-    mask = np.zeros(n, dtype=bool)
-    if kind == "label":
-        y["train"], mask = corrupt_labels(y_clean, rate, len(table.classes), corruption_rng)
+    varies = np.ptp(X["train"], axis=0) > 0
+    how = (rates, varies, len(table.classes))
+    X["train"], y["train"], kinds = corrupt(X["train"], y_clean, *how, train_rng)
+    if corrupt_valid:
+        X["valid"], y["valid"], _ = corrupt(X["valid"], y["valid"], *how, valid_rng)
+
     arrays: dict[str, Any] = {f"X_{part}": X[part] for part in PARTS}
     arrays |= {f"y_{part}": y[part] for part in PARTS}
     record = {
         **table.record,
-        "address": address(name, n, corruption, seed),
-        "dataset": name,
+        "address": address(table.name, n, corruption, seed),
+        "dataset": table.name,
         "n": n,
         "corruption": corruption,
         "seed": seed,
         "task": "classification",
         "classes": table.classes,
-        "sizes": parts,
+        "sizes": wanted,
+        "resampled": sum(wanted.values()) > len(table.y),
+        "distinct": {part: len(np.unique(rows[part])) for part in PARTS},
+        "valid": "corrupted" if corrupt_valid and rates else "clean",
     }
-    truth = {"kind": kind, "rate": rate, "corrupted": int(mask.sum())}
-    return Problem(**arrays, record=record), Corruption(mask, y_clean, truth)
+    truth = Truth(
+        kinds=kinds,
+        y_clean=y_clean,
+        rows_train=rows["train"],
+        group=None if table.group is None else table.group[rows["train"]],
+        record={
+            "kinds": list(KINDS),
+            "rates": rates,
+            "corrupted": {kind: int((kinds == KINDS.index(kind)).sum()) for kind in rates},
+            "groups": table.groups,
+        },
+    )
+    return Problem(**arrays, record=record), truth
 
 
-def _entry(dataset: str | Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    if not isinstance(dataset, str):
-        if "name" not in dataset:
+def _parts(
+    table: Table, rows: Mapping[str, NDArray[np.int64]]
+) -> tuple[dict[str, NDArray[np.float32]], dict[str, NDArray[np.int64]]]:
+    """Features, standardised, and labels of every part."""
+    y = {part: table.y[rows[part]] for part in PARTS}
+    missing = sorted(set(range(len(table.classes))) - set(y["train"].tolist()))
+    if missing:
+        raise ValueError(
+            f"n={len(y['train'])} leaves no training point of class "
+            f"{', '.join(table.classes[c] for c in missing)}; raise n"
+        )
+    drawn = {part: np.asarray(table.X[rows[part]]) for part in PARTS}
+    for part, X in drawn.items():
+        bad = np.argwhere(~np.isfinite(X))
+        if len(bad):
+            row, feature = rows[part][bad[0, 0]], bad[0, 1]
+            raise ValueError(
+                f"feature {feature} of row {row} is {X[tuple(bad[0])]}: fill in or drop what is "
+                "missing or infinite"
+            )
+    return dict(zip(PARTS, standardise(*drawn.values()), strict=True)), y
+
+
+def _name_and_entry(data: str | Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    if not isinstance(data, str):
+        if "name" not in data:
             raise ValueError("an entry of a data set needs its 'name'")
-        return str(dataset["name"]), dataset
-    if dataset not in BUILT_IN:
-        raise ValueError(f"unknown data set {dataset!r}; built in: {', '.join(sorted(BUILT_IN))}")
-    return dataset, BUILT_IN[dataset]
+        return str(data["name"]), data
+    if data not in BUILT_IN:
+        raise ValueError(f"unknown data set {data!r}; built in: {', '.join(sorted(BUILT_IN))}")
+    return data, BUILT_IN[data]

@@ -1,9 +1,9 @@
-"""The problem type, its address, and how it is stored."""
+"""A problem, the truth about it, its address, and how they are stored."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nddv.files import load_arrays, save_arrays
-from nddv.problems.corruption import Corruption, parse_corruption
+from nddv.problems.corruption import KINDS, parse_corruption
 
 PARTS = ("train", "valid", "test", "meta")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What every method is given: training data to value, and the same clean side data for all.
+    """What every method is given: training data to value, and the same side data for all.
 
     Attributes
     ----------
-    X_train : (n, d) float32, standardised. ``X_valid``, ``X_test``, ``X_meta`` likewise, by the
-        mean and spread of the training part.
-    y_train : (n,) int64 classes 0..C−1, possibly corrupted; the other parts are clean.
-    record : address, source, task, classes and sizes. JSON-able.
+    X_train : (n, d) float32, standardised, possibly corrupted. ``X_valid``, ``X_test``, ``X_meta``
+        likewise, by the mean and spread of the clean training part.
+    y_train : (n,) int64 classes 0..C−1, possibly corrupted.
+    record : address, source, task, classes and sizes; ``valid`` says whether the validation part is
+        ``"clean"`` or ``"corrupted"``. Test and meta parts are always clean. JSON-able.
     """
 
     X_train: NDArray[np.float32]
@@ -49,6 +50,40 @@ class Problem:
                 )
 
 
+@dataclass(frozen=True)
+class Truth:
+    """What no method is given: which training points were corrupted, and how.
+
+    Attributes
+    ----------
+    kinds : (n,) int8, what was done to each training point, as its place in ``record["kinds"]``:
+        0 clean, 1 label, 2 feature, 3 gauss.
+    y_clean : (n,) int64, the labels before corruption.
+    rows_train : (n,) int64, the row of the data set that each training point is.
+    group : (n,) int64 codes of the group attribute, named by ``record["groups"]``; None without.
+    record : names of the codes, rates, and how many points were corrupted by each kind. JSON-able.
+    """
+
+    kinds: NDArray[np.int8]
+    y_clean: NDArray[np.int64]
+    rows_train: NDArray[np.int64]
+    group: NDArray[np.int64] | None = None
+    record: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("kinds", "y_clean", "rows_train", "group"):
+            array = getattr(self, name)
+            if array is not None and array.shape != self.kinds.shape:
+                raise ValueError(
+                    f"{name} has shape {array.shape}, but there are {len(self.kinds)} kinds"
+                )
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """(n,) bool, True where the training point was corrupted."""
+        return self.kinds != KINDS.index("clean")
+
+
 def address(dataset: str, n: int, corruption: str, seed: int) -> str:
     """Name a problem as files, tables and logs do: ``{dataset}/n{n}/{corruption}/seed{seed}``."""
     parse_corruption(corruption)
@@ -57,42 +92,37 @@ def address(dataset: str, n: int, corruption: str, seed: int) -> str:
 
 def save_problem(path: str | Path, problem: Problem) -> None:
     """Write a problem to an ``.npz`` file."""
-    arrays = {
-        f"{name}_{part}": getattr(problem, f"{name}_{part}") for part in PARTS for name in "Xy"
-    }
-    save_arrays(path, **arrays, record=_as_text(problem.record))
+    _save(path, problem)
 
 
 def load_problem(path: str | Path) -> Problem:
     """Read a problem written by :func:`save_problem`."""
-    arrays = _load(path, {f"{name}_{part}" for part in PARTS for name in "Xy"})
-    return Problem(record=_from_text(arrays.pop("record")), **arrays)
+    return Problem(**_load(path, Problem))
 
 
-def save_corruption(path: str | Path, corruption: Corruption) -> None:
-    """Write the truth about a problem to an ``.npz`` file."""
-    record = _as_text(corruption.record)
-    save_arrays(path, mask=corruption.mask, y_clean=corruption.y_clean, record=record)
+def save_truth(path: str | Path, truth: Truth) -> None:
+    """Write the truth about a problem to an ``.npz`` file: not to the one that methods read."""
+    _save(path, truth)
 
 
-def load_corruption(path: str | Path) -> Corruption:
-    """Read a corruption written by :func:`save_corruption`."""
-    arrays = _load(path, {"mask", "y_clean"})
-    return Corruption(record=_from_text(arrays.pop("record")), **arrays)
+def load_truth(path: str | Path) -> Truth:
+    """Read the truth written by :func:`save_truth`."""
+    return Truth(**_load(path, Truth))
 
 
-def _load(path: str | Path, names: set[str]) -> dict[str, Any]:
-    arrays = load_arrays(path)
-    missing = sorted((names | {"record"}) - set(arrays))
+def _save(path: str | Path, content: Problem | Truth) -> None:
+    """Write the arrays of a data class, those that it has, and its record as JSON."""
+    values = {one.name: getattr(content, one.name) for one in fields(content)}
+    values["record"] = np.array(json.dumps(content.record, sort_keys=True))
+    save_arrays(path, **{name: value for name, value in values.items() if value is not None})
+
+
+def _load(path: str | Path, kind: type[Problem] | type[Truth]) -> dict[str, Any]:
+    """Read the fields of a data class; only those whose default is None may be absent."""
+    arrays: dict[str, Any] = load_arrays(path)
+    required = {one.name for one in fields(kind) if one.default is not None}
+    missing = sorted(required - set(arrays))
     if missing:
         raise ValueError(f"{path} lacks {', '.join(missing)}: it was written by something else")
-    return {name: arrays[name] for name in names | {"record"}}
-
-
-def _as_text(record: dict[str, Any]) -> NDArray[np.str_]:
-    return np.array(json.dumps(record, sort_keys=True))
-
-
-def _from_text(array: NDArray[np.str_]) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(str(array))
-    return record
+    found = {one.name: arrays[one.name] for one in fields(kind) if one.name in arrays}
+    return {**found, "record": json.loads(str(found["record"]))}
