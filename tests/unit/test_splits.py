@@ -19,10 +19,10 @@ def rng(seed=100):
 def labels_and_sizes(draw, scarce):
     """Labels of 1 to 12 classes in any order, and sizes that fit them, or do not if ``scarce``."""
     counts = draw(st.lists(st.integers(0, 60), min_size=1, max_size=12))
-    counts[-1] = max(counts[-1], 8)  # room for four parts
+    counts[-1] = max(counts[-1], 25)
     y = rng(draw(st.integers(100, 200))).permutation(np.repeat(np.arange(len(counts)), counts))
     if scarce:
-        # No part below an eighth of the largest: every pool has a row of its own.
+        # No part is wanted below 1/25 of all, so that every pool has a row of its own.
         sizes = [draw(st.integers(len(y), 8 * len(y))) for _ in PARTS]
     else:
         cuts = draw(st.lists(st.integers(1, len(y)), min_size=4, max_size=4, unique=True))
