@@ -69,7 +69,11 @@ def embed(
         total=len(items), initial=done, desc=label or None, unit="row", disable=not progress
     ) as bar:
         for (path, rows), batch in zip(missing, ahead(read, missing), strict=True):
-            shard = _as_float16(encode(batch), rows, dimension, name)
+            try:
+                shard = _as_float16(encode(batch), rows, dimension)
+            except Exception as error:
+                error.add_note(f"while rows {rows.start} to {rows.stop - 1} of {name} were encoded")
+                raise
             with atomic_write(path) as temporary:
                 np.save(temporary, shard)
             embedded[rows.start : rows.stop] = shard
@@ -91,14 +95,12 @@ def _load_shard(path: Path, shape: tuple[int, int]) -> NDArray[np.float16] | Non
     return None
 
 
-def _as_float16(
-    values: NDArray[np.float32], rows: range, dimension: int, name: str
-) -> NDArray[np.float16]:
+def _as_float16(values: NDArray[np.float32], rows: range, dimension: int) -> NDArray[np.float16]:
     """Check what an encoder gave for ``rows`` and store it in half the width."""
     values = np.asarray(values)
     if values.shape != (len(rows), dimension):
         raise ValueError(
-            f"{name}: the encoder gave an array of shape {values.shape} for {len(rows)} items, "
+            f"the encoder gave an array of shape {values.shape} for {len(rows)} items, "
             f"but its entry promises ({len(rows)}, {dimension})"
         )
     with np.errstate(over="ignore"):
@@ -107,7 +109,7 @@ def _as_float16(
     if len(bad):
         row, column = bad[0]
         raise ValueError(
-            f"{name}: in row {rows[row]} the encoder gave {values[row, column]}, which float16 "
-            "cannot hold: look at that item"
+            f"row {rows[row]}: the encoder gave {values[row, column]}, which float16 cannot hold; "
+            "look at that item"
         )
     return narrow

@@ -65,9 +65,8 @@ def resize(picture: Picture, height: int, width: int) -> torch.Tensor:
 
 def resize_and_crop(picture: Picture, shorter: int, side: int) -> torch.Tensor:
     """Resize so that the shorter side is ``shorter``, then cut out the middle; (3, side, side)."""
-    height, width = picture.shape[:2]
-    factor = shorter / min(height, width)
-    resized = resize(picture, int(height * factor), int(width * factor))
+    height, width = (shorter * size // min(picture.shape[:2]) for size in picture.shape[:2])
+    resized = resize(picture, height, width)
     top, left = (round((size - side) / 2) for size in resized.shape[1:])
     return resized[:, top : top + side, left : left + side]
 

@@ -80,7 +80,7 @@ class ResNet50(nn.Module):
         return x.mean(dim=(2, 3))
 
 
-def keras_resnet50(folder: Path, device: str, *, batch_size: int = 32) -> Encode:
+def keras_resnet50(folder: Path, device: str, *, batch_size: int = 16) -> Encode:
     """ResNet50 with Keras' ImageNet weights, stored as TensorFlow.js does.
 
     Pictures are stretched to 224 × 224.
@@ -98,7 +98,7 @@ def keras_resnet50(folder: Path, device: str, *, batch_size: int = 32) -> Encode
     return picture_encoder(keras_network(arrays), prepare, device, batch_size)
 
 
-def torchvision_resnet50(folder: Path, device: str, *, batch_size: int = 32) -> Encode:
+def torchvision_resnet50(folder: Path, device: str, *, batch_size: int = 16) -> Encode:
     """ResNet50 with torchvision's ImageNet weights (version 1) and the transforms made for them.
 
     The shorter side is resized to 256 and the middle 224 × 224 cut out.

@@ -15,7 +15,7 @@ from nddv.problems.encoders.weights import find_one
 
 
 def mean_pooled_transformer(
-    folder: Path, device: str, *, max_tokens: int, normalise: bool = False, batch_size: int = 32
+    folder: Path, device: str, *, max_tokens: int, normalise: bool = False, batch_size: int = 16
 ) -> Encode:
     """Average the last hidden states of a document's tokens, padding left out.
 
@@ -32,8 +32,10 @@ def mean_pooled_transformer(
     """
     try:
         from transformers import AutoModel, AutoTokenizer
+        from transformers.utils import logging
     except ImportError as error:
         raise ImportError(f"{error}; documents need it: pip install 'nddv[text]'") from error
+    logging.disable_progress_bar()  # of the loading, which takes a moment
     model_folder = find_one(folder, "model.safetensors").parent
     tokenizer = AutoTokenizer.from_pretrained(
         model_folder, local_files_only=True, trust_remote_code=False
@@ -41,9 +43,17 @@ def mean_pooled_transformer(
     model = AutoModel.from_pretrained(
         model_folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
     )
-    model = model.eval().to(device)
+    model = model.eval().to(device, torch.float32)
+    if max_tokens > tokenizer.model_max_length:
+        raise ValueError(
+            f"max_tokens is {max_tokens}, but {folder} holds a model for at most "
+            f"{tokenizer.model_max_length}"
+        )
 
     def encode(documents: Sequence[str]) -> NDArray[np.float32]:
+        for document in documents:
+            if not isinstance(document, str):
+                raise TypeError(f"a document must be a str, got {document!r}")
         # Documents of about the same length share a batch: little is spent on padding.
         order = np.argsort([-len(document) for document in documents], kind="stable")
         batches = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
