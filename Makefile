@@ -8,7 +8,7 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := workflow,dev
+EXTRAS := workflow,encode,dev
 UV ?= $(shell command -v uv 2>/dev/null)
 # the first interpreter that really starts and is new enough
 PYTHON ?= $(shell for p in python3 python python3.11 python3.12 python3.13; do \

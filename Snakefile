@@ -15,14 +15,16 @@ os.environ.update(
 )
 
 
-# What the experiment is, which data sets and methods there are; --configfile overlays all three.
+# What the experiment is; which data sets, encoders and methods there are. --configfile overlays all.
 configfile: os.path.join(workflow.basedir, "config", "config.yaml")
 configfile: os.path.join(workflow.basedir, "config", "datasets.yaml")
+configfile: os.path.join(workflow.basedir, "config", "encoders.yaml")
 configfile: os.path.join(workflow.basedir, "config", "methods.yaml")
 
 
 validate(config, "workflow/schemas/config.schema.yaml")
 validate(config["datasets"], "workflow/schemas/datasets.schema.yaml")
+validate(config["encoders"], "workflow/schemas/encoders.schema.yaml")
 validate(config["settings"], "workflow/schemas/methods.schema.yaml")
 
 
@@ -30,6 +32,7 @@ report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
 include: "workflow/rules/problems.smk"
 include: "workflow/rules/values.smk"
 include: "workflow/rules/evaluation.smk"

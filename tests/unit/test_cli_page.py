@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nddv.cli import plots
 from nddv.cli.page import render_page
 from nddv.cli.value import tabulate
-from nddv.tabular.files import Table
+from nddv.tabular.files import FileTable
 
 ATTACK = '<script>alert("1")</script>'
 
@@ -48,7 +48,7 @@ def make_page(
     frame[ATTACK] = ATTACK
     frame["constant"] = 1
     frame["y"] = np.where(rng.random(n) < 0.5, ATTACK, "no")
-    table = Table(Path(ATTACK), frame, text=True)
+    table = FileTable(Path(ATTACK), frame, text=True)
     values = rng.normal(size=n)
     result = tabulate(table, values - values.mean(), None, 0.1, [])
     record = {

@@ -15,14 +15,12 @@ from nddv.problems import (
     Truth,
     address,
     load_problem,
-    load_table,
     load_truth,
     make_problem,
     save_problem,
     save_truth,
 )
 from nddv.problems.problem import PARTS
-from nddv.problems.sources import BUILT_IN, two_d_planes
 from nddv.values import Values
 
 SMALL = {"valid": 20, "test": 30, "meta": 10}
@@ -264,53 +262,6 @@ def test_methods_are_given_the_problem_and_no_truth(table, monkeypatch):
     assert [type(one) for one in given] == [Problem, int]
 
 
-def test_2dplanes_follows_its_formula():
-    table = two_d_planes(40000, np.random.default_rng(0))
-    X, y = table.X, table.y
-    assert set(np.unique(X[:, 0])) == {-1.0, 1.0}
-    assert all(set(np.unique(X[:, j])) == {-1.0, 0.0, 1.0} for j in range(1, 10))
-    np.testing.assert_allclose(X.mean(axis=0), 0, atol=0.02)
-    # Class P (1) is the lower half: it gets rarer as x2 rises where x1 = 1, as x5 where x1 = −1.
-    upper = X[:, 0] > 0
-    assert y[upper & (X[:, 1] == -1)].mean() > 0.4 > 0.01 > y[upper & (X[:, 1] == 1)].mean()
-    assert y[~upper & (X[:, 4] == 1)].mean() < 0.6 < 0.99 < y[~upper & (X[:, 4] == -1)].mean()
-    # The mean of the target is 0 by symmetry, so the classes are about even.
-    assert y.mean() == pytest.approx(0.5, abs=0.01)
-    # Features 8..10 carry nothing.
-    for j in (7, 8, 9):
-        assert abs(np.corrcoef(X[:, j], y)[0, 1]) < 0.02
-
-
-def test_2dplanes_has_the_best_possible_accuracy_of_its_noise():
-    """Given the features the class is sure up to ε: P(ε < −|signal|) is the Bayes error."""
-    from scipy.stats import norm
-
-    X = two_d_planes(40000, np.random.default_rng(0)).X
-    y = two_d_planes(40000, np.random.default_rng(0)).y
-    signal = np.where(
-        X[:, 0] > 0, 3 + X[:, 1:4] @ [3.0, 2.0, 1.0], -3 + X[:, 4:7] @ [3.0, 2.0, 1.0]
-    )
-    assert np.mean((signal < 0) != y) == pytest.approx(norm.cdf(-np.abs(signal)).mean(), abs=0.03)
-
-
-def test_real_2dplanes_agrees_with_the_generated_one(data_folder):
-    import pandas as pd
-
-    real = pd.read_csv(data_folder / "2dplanes" / "2dplanes.csv.gz")
-    X = real[[f"x{j}" for j in range(1, 11)]].to_numpy(float)
-    ours = load_table("2dplanes", BUILT_IN["2dplanes"])
-    assert ours.X.shape == X.shape
-    positive = (real["binaryClass"] == "P").to_numpy(float)
-    assert ours.y.mean() == pytest.approx(positive.mean(), abs=0.01)
-    for j in range(10):
-        real_correlation = np.corrcoef(X[:, j], positive)[0, 1]
-        assert np.corrcoef(ours.X[:, j], ours.y)[0, 1] == pytest.approx(real_correlation, abs=0.02)
-
-
-def test_unknown_data_set_or_source_is_said():
-    with pytest.raises(ValueError, match="built in: 2dplanes, digits"):
+def test_unknown_data_set_is_said():
+    with pytest.raises(ValueError, match="unknown data set '3dplanes'; did you mean '2dplanes'"):
         make_problem("3dplanes")
-    with pytest.raises(ValueError, match=r"unknown source 'web'; known: generated"):
-        make_problem({"name": "2dplanes", "source": "web"})
-    with pytest.raises(ValueError, match="its entry says 12"):
-        make_problem({"name": "digits", "source": "scikit-learn", "rows": 12})

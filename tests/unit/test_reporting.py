@@ -10,16 +10,15 @@ import pytest
 
 from nddv.evaluation.collect import detection_tables
 from nddv.problems import Truth
-from nddv.reporting.figures import detection_curves, save_figure
-from nddv.reporting.tables import (
+from nddv.reporting.detection import (
     NOT_RUN,
-    Provenance,
     detection_table,
-    format_table,
+    format_detection,
     read_published,
-    to_markdown,
-    write_table,
+    write_detection,
 )
+from nddv.reporting.figures import detection_curves, save_figure
+from nddv.reporting.tables import Provenance, to_markdown
 from nddv.values import Values
 
 PAPER = Path(__file__).parents[2] / "config" / "paper" / "mislabeled_data_detection.csv"
@@ -95,19 +94,21 @@ def test_a_method_that_always_fails_is_a_row_without_numbers(evaluated):
     table = detection_table(failed, read_published(PAPER))
     assert np.isnan(row(table, "broken")["f1"])
     assert row(table, "broken")["runs"] == 0
-    assert "—" in format_table(table).iloc[0].tolist()
+    assert "—" in format_detection(table).iloc[0].tolist()
 
 
 def test_one_seed_has_no_spread(evaluated):
     scores, _ = evaluated
     table = detection_table(scores[scores["seed"] == 100], read_published(PAPER))
     assert np.isnan(row(table, "random")["f1_sd"])
-    assert "±" not in format_table(table).iloc[1]["F1, budget-matched"]
+    assert "±" not in format_detection(table).iloc[1]["F1, budget-matched"]
 
 
 def test_written_together_with_provenance(evaluated, tmp_path):
     table = detection_table(evaluated[0], read_published(PAPER))
-    paths = write_table(tmp_path / "detection", table, "Title", Provenance("abc123", [100, 101]))
+    paths = write_detection(
+        tmp_path / "detection", table, "Title", Provenance("abc123", [100, 101])
+    )
     assert [path.name for path in paths] == ["detection.csv", "detection.md", "detection.html"]
     numbers = pd.read_csv(paths[0])
     assert set(numbers["config"]) == {"abc123"}
@@ -122,7 +123,7 @@ def test_written_together_with_provenance(evaluated, tmp_path):
 
 def test_markdown_has_one_cell_for_each_column(evaluated):
     table = detection_table(evaluated[0], read_published(PAPER))
-    text = to_markdown(format_table(table), "T", "F")
+    text = to_markdown(format_detection(table), "T", "F")
     lines = [line.replace("\\|", "") for line in text.splitlines() if line.startswith("|")]
     assert len(lines) == len(table) + 2
     assert {line.count("|") for line in lines} == {12}

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nddv.tabular.encoding import Rules, learn_encoding, read_target
-from nddv.tabular.files import Table, TableError
+from nddv.tabular.files import FileTable, TableError
 
 
-def table_of(frame: pd.DataFrame | dict, text: bool = True) -> Table:
-    return Table(Path("t.csv"), pd.DataFrame(frame), text=text)
+def table_of(frame: pd.DataFrame | dict, text: bool = True) -> FileTable:
+    return FileTable(Path("t.csv"), pd.DataFrame(frame), text=text)
 
 
 def encode(frame: pd.DataFrame | dict, text: bool = True, **rules) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Names, paths and helpers that the rules share. No numerics."""
 
 from nddv.files import config_hash, source_hash
+from nddv.problems.registry import check_name, split_name
 
 SEEDS = config["seeds"]
 NDDV_METHODS = [name for name in config["methods"] if name.startswith("nddv-")]
@@ -12,21 +13,27 @@ ADDRESS = "{dataset}/n{n}/{corruption}/seed{seed}"
 
 wildcard_constraints:
     dataset="[A-Za-z0-9_@-]+",
+    table="[A-Za-z0-9_-]+",
+    collection="[A-Za-z0-9_-]+",
+    encoder="[A-Za-z0-9_-]+",
     n=r"\d+",
-    corruption=r"clean|label\d+",
+    corruption=r"clean|(label|feature|gauss)\d+(\+(feature|gauss)\d+)*",
     seed=r"\d+",
     baseline="|".join(BASELINES) or "none",
 
 
-for problem in config["problems"]:
-    if problem["dataset"] not in config["datasets"]:
-        known = ", ".join(config["datasets"])
-        raise WorkflowError(f"Unknown data set {problem['dataset']!r}; known: {known}")
+DATASETS = list(dict.fromkeys(problem["dataset"] for problem in config["problems"]))
+for name in DATASETS:
+    try:
+        check_name(name, config["datasets"], config["encoders"])
+    except ValueError as error:
+        raise WorkflowError(f"problems: {error}")
 
 
 def get_final_output():
     """Everything that `rule all` asks for."""
     return [
+        *expand("reports/tables/datasets.{suffix}", suffix=["csv", "md", "html"]),
         *expand("reports/tables/detection.{suffix}", suffix=["csv", "md", "html"]),
         *expand("reports/figures/detection_curve.{suffix}", suffix=["png", "svg"]),
     ]
@@ -43,8 +50,39 @@ def for_seeds(pattern):
 
 
 def dataset_entry(wildcards):
-    """The entry of a data set, with its name."""
-    return {"name": wildcards.dataset, **config["datasets"][wildcards.dataset]}
+    """The entry of a data set, whose name may carry an encoder."""
+    name = wildcards.get("dataset") or wildcards.get("table") or wildcards.get("collection")
+    return config["datasets"][split_name(name)[0]]
+
+
+def own_file(wildcards):
+    """The file of one's own table, so that a change of it is noticed; nothing for other data sets."""
+    return dataset_entry(wildcards).get("path", [])
+
+
+def encoder_entry(wildcards):
+    """The entry of an encoder; None for a table."""
+    name = wildcards.get("encoder") or split_name(wildcards.get("dataset", ""))[1]
+    return config["encoders"][name] if name else None
+
+
+def problem_options(wildcards):
+    """What `make_problem` is told besides the address."""
+    resampled = {(one["dataset"], str(one["n"])) for one in config["problems"] if one["resample"]}
+    return {
+        "sizes": config["sizes"],
+        "corrupt_valid": config["corrupt_valid"],
+        "resample": (wildcards.dataset, wildcards.n) in resampled,
+    }
+
+
+def resampled_sizes():
+    """The sizes at which rows of a data set are drawn with replacement, by data set."""
+    found = {}
+    for problem in config["problems"]:
+        if problem["resample"]:
+            found.setdefault(problem["dataset"], []).append(problem["n"])
+    return {name: sorted(set(sizes)) for name, sizes in found.items()}
 
 
 def baseline_settings(wildcards):

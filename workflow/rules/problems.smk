@@ -1,7 +1,10 @@
-"""Problems: a data set, split, standardised and corrupted; all seeds in one job."""
+"""Problems: a data set split, standardised and corrupted; all seeds in one job."""
 
 
 rule make_problems:
+    input:
+        features="results/data/{dataset}/features.npy",
+        labels="results/data/{dataset}/labels.npz",
     output:
         problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
         truths=for_seeds(f"results/problems/{ADDRESS}/truth.npz"),
@@ -10,16 +13,15 @@ rule make_problems:
     benchmark:
         f"results/benchmarks/make_problems/{PROBLEM}.tsv"
     conda:
-        "../../envs/learn.yaml"
+        "../../envs/data.yaml"
     threads: 1
     resources:
         mem_mb=2000,
         runtime=10,
     params:
-        dataset=dataset_entry,
-        sizes=config["sizes"],
+        options=problem_options,
         seeds=SEEDS,
-        sources=source_hash("problems"),
+        sources=source_hash("problems.make"),
     message:
         "Problems of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:

@@ -1,6 +1,39 @@
 """Reporting: the tables and figures of the report."""
 
 
+rule dataset_table:
+    input:
+        summaries=expand("results/data/{dataset}/summary.json", dataset=DATASETS),
+        published=project_file("config/paper/datasets.csv"),
+    output:
+        csv="reports/tables/datasets.csv",
+        markdown="reports/tables/datasets.md",
+        html=report(
+            "reports/tables/datasets.html",
+            caption="../report/dataset_table.rst",
+            category="Data sets",
+            labels={"content": "Data sets, measured and as the paper prints them"},
+        ),
+    log:
+        "results/logs/dataset_table.log",
+    benchmark:
+        "results/benchmarks/dataset_table.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        config=config_hash([config["datasets"], config["encoders"], config["problems"]]),
+        resampled=resampled_sizes(),
+        sources=source_hash("files", "reporting.datasets"),
+    message:
+        "Table of data sets"
+    script:
+        "../scripts/dataset_table.py"
+
+
 rule detection_table:
     input:
         scores=for_problems(f"results/evaluation/{PROBLEM}/detection.csv"),
@@ -27,7 +60,7 @@ rule detection_table:
     params:
         config=config_hash(config),
         seeds=SEEDS,
-        sources=source_hash("files", "reporting.tables"),
+        sources=source_hash("files", "reporting.detection"),
     message:
         "Detection table"
     script:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pandas as pd
 
 from nddv.files import log_to
-from nddv.reporting.tables import Provenance, detection_table, read_published, write_table
+from nddv.reporting.detection import detection_table, read_published, write_detection
+from nddv.reporting.tables import Provenance
 
 TITLE = "Detection of corrupted training points"
 
@@ -13,7 +14,7 @@ TITLE = "Detection of corrupted training points"
 def main(scores_paths, published_path, config, seeds, csv_path):
     scores = pd.concat([pd.read_csv(path) for path in scores_paths], ignore_index=True)
     table = detection_table(scores, read_published(published_path))
-    write_table(Path(csv_path).with_suffix(""), table, TITLE, Provenance(config, seeds))
+    write_detection(Path(csv_path).with_suffix(""), table, TITLE, Provenance(config, seeds))
 
 
 if __name__ == "__main__":

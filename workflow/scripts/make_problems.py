@@ -1,12 +1,15 @@
 """Make the problems of all seeds of one data set, size and corruption."""
 
+from pathlib import Path
+
 from nddv.files import log_to
-from nddv.problems import make_problem, save_problem, save_truth
+from nddv.problems import load_table, make_problem, save_problem, save_truth
 
 
-def main(dataset, n, corruption, sizes, seeds, problem_paths, truth_paths):
+def main(folder, n, corruption, options, seeds, problem_paths, truth_paths):
+    table = load_table(folder)
     for seed, problem_path, truth_path in zip(seeds, problem_paths, truth_paths, strict=True):
-        problem, truth = make_problem(dataset, n, corruption, seed, sizes)
+        problem, truth = make_problem(table, n, corruption, seed, **options)
         save_problem(problem_path, problem)
         save_truth(truth_path, truth)
 
@@ -14,10 +17,10 @@ def main(dataset, n, corruption, sizes, seeds, problem_paths, truth_paths):
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):
         main(
-            snakemake.params.dataset,
+            Path(snakemake.input.labels).parent,
             int(snakemake.wildcards.n),
             snakemake.wildcards.corruption,
-            snakemake.params.sizes,
+            snakemake.params.options,
             snakemake.params.seeds,
             snakemake.output.problems,
             snakemake.output.truths,

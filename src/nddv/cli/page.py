@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from nddv.cli import plots
 from nddv.cli.readouts import MEANINGS, is_ordered, low_values
-from nddv.tabular.files import Table
+from nddv.tabular.files import FileTable
 
 SHOWN_ROWS = 15
 SHOWN_COLUMNS = 12
@@ -23,7 +23,7 @@ SHOWN_LETTERS = 60
 
 
 def render_page(
-    table: Table,
+    table: FileTable,
     result: pd.DataFrame,
     record: Mapping[str, Any],
     history: Mapping[str, Sequence[object]],
@@ -83,7 +83,7 @@ def _template() -> Template:
 
 
 def _rows(
-    table: Table, result: pd.DataFrame, order: np.ndarray[Any, Any], columns: Sequence[str]
+    table: FileTable, result: pd.DataFrame, order: np.ndarray[Any, Any], columns: Sequence[str]
 ) -> list[dict[str, Any]]:
     rows = []
     for position in order[: min(SHOWN_ROWS, len(order) // 2)]:

@@ -23,7 +23,7 @@ from nddv.cli.page import render_page
 from nddv.cli.readouts import CAUTION, DEFAULTS, is_ordered
 from nddv.files import atomic_write, write_json
 from nddv.tabular.encoding import Encoding, Rules, describe, learn_encoding, read_target
-from nddv.tabular.files import Table, TableError, read_table
+from nddv.tabular.files import FileTable, TableError, read_table
 from nddv.validation import check_task
 
 # what the estimator's record repeats of the settings, the input and the time
@@ -113,7 +113,7 @@ def plan_outputs(arguments: argparse.Namespace) -> Outputs:
 
 
 def tabulate(
-    table: Table,
+    table: FileTable,
     values: NDArray[np.float64],
     stderr: NDArray[np.float64] | None,
     fraction: float,

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from nddv.problems.corruption import KINDS, corrupt, parse_corruption
 from nddv.problems.problem import PARTS, Problem, Truth, address
-from nddv.problems.sources import BUILT_IN, load_table
 from nddv.problems.splits import part_sizes, standardise, stratified_splits
 from nddv.problems.tables import Table
 
@@ -19,7 +18,7 @@ SIDE_SIZES = {"valid": 100, "test": 300, "meta": 100}
 
 
 def make_problem(
-    data: Table | str | Mapping[str, Any],
+    data: Table | str,
     n: int = 1000,
     corruption: str = "label10",
     seed: int = 0,
@@ -31,8 +30,8 @@ def make_problem(
 
     Parameters
     ----------
-    data : a table, the name of a built-in data set, or an entry of ``config/datasets.yaml`` with
-        its ``name``. Only the rows that are drawn are read.
+    data : a table (:func:`nddv.problems.load_dataset` loads one), or the name of a data set that
+        needs no file: 2dplanes, fire, digits, breast_cancer, wine. Only drawn rows are read.
     n : number of training points.
     corruption : ``"clean"``, or kinds with their percentage: ``"label10"``, ``"label10+gauss5"``.
     seed : decides the splits and the corruption; the same seed gives the same bytes.
@@ -45,7 +44,7 @@ def make_problem(
     wanted = part_sizes(n, sizes)
     if seed < 0:
         raise ValueError(f"the seed must not be negative, got {seed}")
-    table = data if isinstance(data, Table) else load_table(*_name_and_entry(data))
+    table = data if isinstance(data, Table) else _built_in(data)
     # Streams of their own, so that a change of one step leaves the draws of the others alone.
     split_rng, train_rng, valid_rng = np.random.default_rng(seed).spawn(3)
     try:
@@ -115,11 +114,8 @@ def _parts(
     return dict(zip(PARTS, standardise(*drawn.values()), strict=True)), y
 
 
-def _name_and_entry(data: str | Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    if not isinstance(data, str):
-        if "name" not in data:
-            raise ValueError("an entry of a data set needs its 'name'")
-        return str(data["name"]), data
-    if data not in BUILT_IN:
-        raise ValueError(f"unknown data set {data!r}; built in: {', '.join(sorted(BUILT_IN))}")
-    return data, BUILT_IN[data]
+def _built_in(name: str) -> Table:
+    from nddv.problems.datasets import load_dataset
+    from nddv.problems.registry import BUILT_IN, pick
+
+    return load_dataset(name, pick(BUILT_IN, name, "data set"))

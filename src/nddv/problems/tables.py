@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from nddv.files import atomic_write, load_arrays, save_arrays
 
 
 @dataclass(frozen=True)
@@ -31,3 +35,32 @@ class Table:
     groups: list[str] = field(default_factory=list)
     name: str = "table"
     record: dict[str, Any] = field(default_factory=dict)
+
+
+def save_table(folder: str | Path, table: Table) -> None:
+    """Write ``features.npy``, which can be memory-mapped, and ``labels.npz`` into a folder."""
+    folder = Path(folder)
+    names = {"name": table.name, "classes": table.classes, "groups": table.groups}
+    arrays: dict[str, Any] = {"y": table.y}
+    if table.group is not None:
+        arrays["group"] = table.group
+    with atomic_write(folder / "features.npy") as temporary:
+        np.save(temporary, table.X)
+    record = json.dumps({**names, "record": table.record}, sort_keys=True)
+    save_arrays(folder / "labels.npz", **arrays, description=np.array(record))
+
+
+def load_table(folder: str | Path) -> Table:
+    """Read what :func:`save_table` wrote; the features stay on disk until they are used."""
+    folder = Path(folder)
+    arrays = load_arrays(folder / "labels.npz")
+    try:
+        X = np.load(folder / "features.npy", mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(
+            f"{folder / 'features.npy'} cannot be read ({error}); delete it and run again"
+        ) from error
+    if len(X) != len(arrays["y"]):
+        raise ValueError(f"{folder}: {len(X)} rows of features for {len(arrays['y'])} labels")
+    description = json.loads(str(arrays["description"]))
+    return Table(X, arrays["y"], group=arrays.get("group"), **description)

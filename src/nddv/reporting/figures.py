@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from nddv.files import atomic_write
-from nddv.reporting.tables import PROBLEM
+from nddv.reporting.detection import PROBLEM
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

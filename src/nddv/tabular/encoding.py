@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nddv.tabular.files import Table, TableError
+from nddv.tabular.files import FileTable, TableError
 
 Kind = Literal["number", "flag", "date", "category"]
 MISSING_LEVEL = "(missing)"
@@ -110,7 +110,7 @@ class Encoding:
     rules: Rules
     notices: list[str] = field(default_factory=list)
 
-    def apply(self, table: Table) -> pd.DataFrame:
+    def apply(self, table: FileTable) -> pd.DataFrame:
         """Encode a table with at least the columns this was learnt from; (n, features) float64."""
         table.check_columns([c.name for c in self.columns], "used as a feature")
         parts: list[tuple[str, NDArray[np.float64]]] = []
@@ -124,7 +124,7 @@ class Encoding:
         features.columns = [name for name, _ in parts]
         return features
 
-    def _note_new_levels(self, table: Table, series: pd.Series, column: Column) -> None:
+    def _note_new_levels(self, table: FileTable, series: pd.Series, column: Column) -> None:
         new = sorted(set(_words(series)) - set(column.levels))
         if new:
             place = repr(column.levels[0]) if len(column.levels) == 2 else "no level at all"
@@ -134,7 +134,7 @@ class Encoding:
             )
 
 
-def learn_encoding(table: Table, rules: Rules) -> Encoding:
+def learn_encoding(table: FileTable, rules: Rules) -> Encoding:
     """Decide for every column of a table how it becomes numbers."""
     for option, names in (("--categorical", rules.categorical), ("--drop, --id", rules.ignore)):
         table.check_columns(names, option)
@@ -166,7 +166,7 @@ def learn_encoding(table: Table, rules: Rules) -> Encoding:
     return Encoding(tuple(columns), rules, notices)
 
 
-def read_target(table: Table, name: str, task: str) -> NDArray[np.generic]:
+def read_target(table: FileTable, name: str, task: str) -> NDArray[np.generic]:
     """The target column; (n,) numbers, truth values or strings."""
     table.check_columns([name], "--target")
     series = table.frame[name]
@@ -196,7 +196,7 @@ def read_target(table: Table, name: str, task: str) -> NDArray[np.generic]:
     return words.to_numpy(dtype=str)
 
 
-def _numeric_target(table: Table, series: pd.Series) -> NDArray[np.generic]:
+def _numeric_target(table: FileTable, series: pd.Series) -> NDArray[np.generic]:
     values = series.to_numpy(dtype=np.float64)
     infinite = np.flatnonzero(np.isinf(values))
     if infinite.size:
@@ -208,7 +208,7 @@ def _numeric_target(table: Table, series: pd.Series) -> NDArray[np.generic]:
     return values.astype(np.int64) if whole else values
 
 
-def _learn_column(table: Table, series: pd.Series, rules: Rules, notices: list[str]) -> Column:
+def _learn_column(table: FileTable, series: pd.Series, rules: Rules, notices: list[str]) -> Column:
     name = str(series.name)
     kind: Kind = "category" if name in rules.categorical else _kind(table, series)
     _check_entries(table, series, rules, kind)
@@ -232,7 +232,7 @@ def _learn_column(table: Table, series: pd.Series, rules: Rules, notices: list[s
     )
 
 
-def _learn_levels(table: Table, series: pd.Series, rules: Rules, notices: list[str]) -> Column:
+def _learn_levels(table: FileTable, series: pd.Series, rules: Rules, notices: list[str]) -> Column:
     name = str(series.name)
     counts = _words(series).value_counts()
     counts = counts.sort_index().sort_values(ascending=False, kind="stable")
@@ -254,7 +254,7 @@ def _learn_levels(table: Table, series: pd.Series, rules: Rules, notices: list[s
     return Column(name, "category", levels=tuple(sorted(counts.index[:cap])), pooled=True)
 
 
-def _kind(table: Table, series: pd.Series) -> Kind:
+def _kind(table: FileTable, series: pd.Series) -> Kind:
     """What a column holds, from its type and, where that says nothing, from its entries."""
     types = pd.api.types
     if isinstance(series.dtype, pd.CategoricalDtype):
@@ -285,7 +285,7 @@ def _kind(table: Table, series: pd.Series) -> Kind:
     )
 
 
-def _kind_of_words(table: Table, series: pd.Series) -> Kind:
+def _kind_of_words(table: FileTable, series: pd.Series) -> Kind:
     words = series.dropna()
     if words.str.match(r"\d{4}-\d{2}-\d{2}").all() and _dates(words).notna().all():
         return "date"
@@ -302,7 +302,7 @@ def _kind_of_words(table: Table, series: pd.Series) -> Kind:
     return "category"
 
 
-def _check_entries(table: Table, series: pd.Series, rules: Rules, kind: Kind) -> None:
+def _check_entries(table: FileTable, series: pd.Series, rules: Rules, kind: Kind) -> None:
     """Raise for missing entries, unless imputed, and for those of another kind or not finite."""
     if not rules.impute:
         absent = np.flatnonzero(series.isna())

@@ -28,7 +28,7 @@ class TableError(ValueError):
 
 
 @dataclass(frozen=True)
-class Table:
+class FileTable:
     """A table and where it came from.
 
     Attributes
@@ -79,7 +79,7 @@ def read_table(
     separator: str | None = None,
     encoding: str = "utf-8",
     missing: Sequence[str] = (),
-) -> Table:
+) -> FileTable:
     """Read a table.
 
     Parameters
@@ -110,7 +110,7 @@ def read_table(
         frame = _read_text(path, separator or SEPARATORS[extension], encoding, missing)
     if frame.shape[0] == 0:
         raise TableError(f"{path} has a header but no rows")
-    return Table(path, frame, text=not is_parquet)
+    return FileTable(path, frame, text=not is_parquet)
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:

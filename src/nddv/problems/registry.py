@@ -1,0 +1,136 @@
+"""What the entries of ``config/datasets.yaml`` and ``config/encoders.yaml`` mean.
+
+A data set of documents or pictures is named with its encoder, ``bbc@minilm``; a table has no
+encoder.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Entry = Mapping[str, Any]
+
+# Data sets that need no file and no network, known by name alone: their entries in
+# config/datasets.yaml, without the prose and without the sources that need more.
+BUILT_IN: dict[str, dict[str, Any]] = {
+    "2dplanes": {
+        "data": "table",
+        "target": "binaryClass",
+        "sources": [
+            {
+                "kind": "generated",
+                "formula": "2dplanes",
+                "rows_drawn": 40768,
+                "data_seed": 727,
+                "target": "y",
+                "binarise": "mean",
+            }
+        ],
+    },
+    "fire": {
+        "data": "table",
+        "target": "binaryClass",
+        "sources": [
+            {
+                "kind": "generated",
+                "formula": "friedman",
+                "rows_drawn": 40768,
+                "data_seed": 901,
+                "target": "Y",
+                "binarise": "mean",
+            }
+        ],
+    },
+    **{
+        name: {
+            "data": "table",
+            "target": "target",
+            "sources": [{"kind": "scikit-learn", "loader": name}],
+        }
+        for name in ("digits", "breast_cancer", "wine")
+    },
+}
+
+
+def split_name(name: str) -> tuple[str, str | None]:
+    """Split ``"bbc@minilm"`` into data set and encoder; the encoder of a table is None."""
+    dataset, at, encoder = name.partition("@")
+    return dataset, encoder if at else None
+
+
+def check_name(name: str, datasets: Mapping[str, Entry], encoders: Mapping[str, Entry]) -> None:
+    """Raise where a data set or encoder is unknown, or the two do not fit."""
+    dataset, encoder = split_name(name)
+    entry = pick(datasets, dataset, "data set")
+    kind = entry.get("data", "table")
+    fitting = [e for e, value in encoders.items() if value["data"] == kind]
+    if kind == "table":
+        if encoder is not None:
+            raise ValueError(f"{dataset} is a table and takes no encoder: write {dataset!r}")
+    elif encoder is None:
+        raise ValueError(
+            f"{dataset} holds {kind}s and needs an encoder: write {dataset}@ENCODER with one of "
+            f"{', '.join(fitting)}"
+        )
+    elif pick(encoders, encoder, "encoder")["data"] != kind:
+        raise ValueError(
+            f"{encoder} does not encode {kind}s: write {dataset}@ENCODER with one of "
+            f"{', '.join(fitting)}"
+        )
+
+
+def pick(choices: Mapping[str, Entry], name: str, what: str) -> Entry:
+    """The entry of a name; the error for an unknown one suggests the nearest."""
+    if name in choices:
+        return choices[name]
+    near = difflib.get_close_matches(name, choices, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(choices))}"
+    raise ValueError(f"unknown {what} {name!r}; {hint}")
+
+
+def whole_entry(entry: Entry) -> dict[str, Any]:
+    """Write out the short form of one's own table, ``{source: csv, path: ..., target: ...}``."""
+    if "source" not in entry:
+        return dict(entry)
+    if "path" not in entry:
+        raise ValueError(f"an entry with source {entry['source']} needs the 'path' of the file")
+    source = {"kind": "file", "path": entry["path"]}
+    rest = {key: value for key, value in entry.items() if key not in ("source", "path")}
+    return {"data": "table", **rest, "sources": [source]}
+
+
+def usable_sources(entry: Entry, encoder: str | None) -> list[dict[str, Any]]:
+    """The sources that can serve an encoder, in order.
+
+    Ready embeddings serve the encoder that made them, and those of a part of the data set only
+    where no more ``rows`` are asked for.
+    """
+    wanted = entry.get("rows", float("inf"))
+    return [
+        dict(source)
+        for source in entry["sources"]
+        if "encoder" not in source
+        or (
+            source["encoder"] == encoder
+            and not (source.get("partial") and source["expect"]["rows"] < wanted)
+        )
+    ]
+
+
+def overlaid(entry: Entry, source: Entry) -> dict[str, Any]:
+    """The entry as one of its sources sees it: the keys of the source win."""
+    expect = {**entry.get("expect", {}), **source.get("expect", {})}
+    return {**entry, **source, "expect": expect}
+
+
+def titles(names: Iterable[str], datasets: Mapping[str, Entry]) -> dict[str, str]:
+    """How tables print data sets: ``BBC @ minilm``."""
+    return {name: _title(name, datasets) for name in names}
+
+
+def _title(name: str, datasets: Mapping[str, Entry]) -> str:
+    dataset, encoder = split_name(name)
+    title = str(datasets[dataset].get("title", dataset))
+    return title if encoder is None else f"{title} @ {encoder}"

@@ -1,0 +1,105 @@
+"""The table of data sets: what was measured beside what the paper prints, and every departure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+NOT_LOADED = "not part of this configuration"
+KINDS = {"table": "Tabular", "text": "Text", "image": "Image"}
+
+MEASURED = ("dataset", "title", "rows", "features", "classes", "minority", "source", "checksum")
+HEADINGS = {
+    "title": "Data set",
+    "type": "Type",
+    "rows": "Rows",
+    "rows_paper": "Rows in the paper",
+    "features": "Dimension",
+    "features_paper": "Dimension in the paper",
+    "classes": "Classes",
+    "minority": "Smallest class",
+    "minority_paper": "Smallest class in the paper",
+    "group": "Group",
+    "encoder": "Encoder",
+    "source": "Source used",
+    "checksum": "Checksum",
+    "deviations": "Departures from the paper",
+}
+
+
+def read_published_datasets(path: str | Path) -> pd.DataFrame:
+    """Read the paper's table: dataset, title, rows, features, classes, minority, ..., encoder."""
+    return pd.read_csv(path, comment="#").fillna({"encoder": ""})
+
+
+def dataset_table(
+    measured: Sequence[Mapping[str, Any]],
+    resampled: Mapping[str, Sequence[int]],
+    published: pd.DataFrame,
+) -> pd.DataFrame:
+    """One row for every data set that was loaded; then, as gaps, those of the paper that were not.
+
+    Parameters
+    ----------
+    measured : the summary of each data set (:func:`nddv.problems.datasets.summary`).
+    resampled : the sizes n at which rows of a data set are drawn with replacement.
+    published : as :func:`read_published_datasets` gives it.
+    """
+    paper = published.set_index("dataset")
+    rows = []
+    for one in measured:
+        base, _, encoder = one["dataset"].partition("@")
+        printed = paper.loc[base] if base in paper.index else None
+        row: dict[str, Any] = {
+            **{key: one[key] for key in MEASURED},
+            "type": KINDS[one["data"]],
+            "group": one["group"] or "Class label",
+            "encoder": encoder,
+        }
+        if printed is not None:
+            row |= {f"{key}_paper": printed[key] for key in ("rows", "features", "minority")}
+        notes = _departures(one, encoder, printed)
+        notes += [
+            f"n={n} is drawn with replacement, from disjoint rows for every part"
+            for n in resampled.get(one["dataset"], ())
+        ]
+        rows.append({**row, "deviations": "; ".join([*notes, *one["notes"]])})
+    loaded = {one["dataset"].partition("@")[0] for one in measured}
+    for base, printed in paper.iterrows():
+        if base not in loaded:
+            gap = {f"{key}_paper": printed[key] for key in ("rows", "features", "minority")}
+            text = {key: printed[key] for key in ("title", "type", "group")}
+            rows.append({"dataset": base, **text, **gap, "deviations": NOT_LOADED})
+    return pd.DataFrame(rows).reindex(columns=["dataset", *HEADINGS])
+
+
+def _departures(one: Mapping[str, Any], encoder: str, printed: pd.Series | None) -> list[str]:
+    """In what the numbers and the making of a data set differ from the paper's."""
+    if printed is None:
+        return ["not in the paper"]
+    found = []
+    if one["kind"] == "generated":
+        found.append("drawn from its formula: equivalent rows, not the published ones")
+    if not pd.isna(printed["rows"]) and one["rows"] != printed["rows"]:
+        found.append(f"{one['rows']} rows instead of {printed['rows']:.0f}")
+    if printed["encoder"] and encoder != printed["encoder"]:
+        found.append(f"encoder {encoder} instead of {printed['encoder']}")
+    return found
+
+
+def format_datasets(table: pd.DataFrame) -> pd.DataFrame:
+    """Turn the table into text, with ``—`` where there is no number."""
+    text = pd.DataFrame(index=table.index)
+    for name, heading in HEADINGS.items():
+        digits = 3 if name.startswith("minority") else 0
+        text[heading] = [_cell(value, digits) for value in table[name]]
+    return text
+
+
+def _cell(value: Any, digits: int) -> str:
+    if pd.isna(value) or value == "":
+        return "—"
+    return value if isinstance(value, str) else f"{float(value):.{digits}f}"

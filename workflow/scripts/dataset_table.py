@@ -1,0 +1,32 @@
+"""Write the table of data sets."""
+
+from pathlib import Path
+
+from nddv.files import log_to, read_json
+from nddv.reporting.datasets import dataset_table, format_datasets, read_published_datasets
+from nddv.reporting.tables import write_table
+
+TITLE = "Data sets"
+FOOTNOTE = (
+    "Rows, dimension and smallest class are measured after loading. Checksum: whether the content "
+    "was compared with a known SHA-256. Configuration {config}."
+)
+
+
+def main(summary_paths, published_path, resampled, config, csv_path):
+    measured = [read_json(path) for path in summary_paths]
+    table = dataset_table(measured, resampled, read_published_datasets(published_path))
+    stem = Path(csv_path).with_suffix("")
+    footnote = FOOTNOTE.format(config=config)
+    write_table(stem, table.assign(config=config), format_datasets(table), TITLE, footnote)
+
+
+if __name__ == "__main__":
+    with log_to(snakemake.log[0]):
+        main(
+            snakemake.input.summaries,
+            snakemake.input.published,
+            snakemake.params.resampled,
+            snakemake.params.config,
+            snakemake.output.csv,
+        )

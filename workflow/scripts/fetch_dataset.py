@@ -1,0 +1,19 @@
+"""Fetch the files of a data set, and its encoder's, and write down where they came from."""
+
+from nddv.files import log_to, write_json
+from nddv.problems.datasets import fetch_dataset
+
+
+def main(name, entry, encoder, allowed, path):
+    write_json(path, fetch_dataset(name, entry, encoder, allowed).to_json())
+
+
+if __name__ == "__main__":
+    with log_to(snakemake.log[0]):
+        main(
+            snakemake.wildcards.dataset,
+            snakemake.params.entry,
+            snakemake.params.encoder,
+            snakemake.params.allowed,
+            snakemake.output[0],
+        )
