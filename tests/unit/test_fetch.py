@@ -194,6 +194,12 @@ def test_openml_becomes_a_parquet_file_with_the_target(monkeypatch, tmp_path):
     assert tmp_path / "cache" in arguments["data_home"].parents  # not in the user's home
 
 
+def test_a_cache_that_cannot_be_written_is_a_reason_too(data, monkeypatch):
+    monkeypatch.setenv("NDDV_CACHE", str(data / "planes" / "planes.csv"))
+    with pytest.raises(FetchError, match="PyPI name==1.0: .*planes.csv"):
+        fetch("planes", [PACKAGE], progress=False)
+
+
 @pytest.mark.parametrize(
     "error", [OSError("no route to host"), ValueError("md5 checksum does not match")]
 )

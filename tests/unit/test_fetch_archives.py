@@ -101,6 +101,13 @@ def test_a_name_that_leads_out_refuses_the_whole_archive(tmp_path, out, form, na
     assert set(tmp_path.rglob("*")) == before
 
 
+def test_a_name_is_judged_as_it_is_stored_not_as_zipfile_shows_it(tmp_path, out):
+    path = make_zip(tmp_path / "a.zip", {"data/a?hidden": b"1"})
+    path.write_bytes(path.read_bytes().replace(b"a?hidden", b"a\0hidden"))
+    with pytest.raises(UnsafeArchive, match="hidden"):
+        extract([path], ["data/*"], out)
+
+
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE]
 )

@@ -124,6 +124,16 @@ def test_content_with_another_checksum_is_refused_with_both(build, files):
     assert cached({"x": 1}, build, sha256=found.upper()) == (folder, sums)
 
 
+def test_cached_content_that_is_not_the_expected_one_is_fetched_again(build):
+    build.before = lambda downloads, content: (content / "first.txt").touch()
+    old, _ = cached({"x": 1}, build)
+    expected = content_sha256(old, FILES)
+    build.before = lambda downloads, content: None
+    with pytest.warns(UserWarning, match=f"but {expected} is expected"):
+        _, sums = cached({"x": 1}, build, sha256=expected)
+    assert set(sums) == set(FILES)
+
+
 @pytest.mark.parametrize(
     ("error", "kept"), [(DownloadError, ["part"]), (ArchiveError, []), (OSError, [])]
 )

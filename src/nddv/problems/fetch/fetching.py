@@ -27,7 +27,7 @@ class Fetched:
 
     Attributes
     ----------
-    folder : where they lie; None for a source without files (generated, scikit-learn).
+    folder : where they lie, to be read only; None where there are none (generated, scikit-learn).
     files : their names relative to it, with ``/``, sorted.
     source : the entry that succeeded.
     record : kind, where, sha256, verified (compared with a known checksum), bytes, and the tries
