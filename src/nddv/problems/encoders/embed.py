@@ -109,7 +109,7 @@ def _as_float16(values: NDArray[np.float32], rows: range, dimension: int) -> NDA
     if len(bad):
         row, column = bad[0]
         raise ValueError(
-            f"row {rows[row]}: the encoder gave {values[row, column]}, which float16 cannot hold; "
-            "look at that item"
+            f"row {rows[row]}: the encoder gave {values[row, column]}, which is no finite "
+            "float16 number; look at that item"
         )
     return narrow

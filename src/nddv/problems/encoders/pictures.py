@@ -56,9 +56,9 @@ def resize(picture: Picture, height: int, width: int) -> torch.Tensor:
             f"a picture must be (height, width, 3) uint8, got {picture.shape} {picture.dtype}: "
             "convert it to RGB"
         )
-    pixels = torch.from_numpy(np.ascontiguousarray(picture)).permute(2, 0, 1)[None].float()
+    pixels = torch.from_numpy(picture.astype(np.float32, order="C")).permute(2, 0, 1)
     resized = torch.nn.functional.interpolate(
-        pixels, size=(height, width), mode="bilinear", align_corners=False, antialias=True
+        pixels[None], size=(height, width), mode="bilinear", align_corners=False, antialias=True
     )
     return resized[0]
 

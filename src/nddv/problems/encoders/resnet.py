@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -149,17 +150,19 @@ def read_tensorflow_js(path: Path) -> dict[str, np.ndarray]:
     """Read the named float32 arrays of a TensorFlow.js model: ``model.json`` and its shards."""
     arrays = {}
     for group in json.loads(path.read_text(encoding="utf-8"))["weightsManifest"]:
-        raw = b"".join((path.parent / shard).read_bytes() for shard in group["paths"])
-        offset = 0
         for weight in group["weights"]:
             if weight["dtype"] != "float32" or "quantization" in weight:
                 raise ValueError(f"{path}: {weight['name']} is not plain float32")
-            size = int(np.prod(weight["shape"]))
-            flat = np.frombuffer(raw, dtype="<f4", count=size, offset=offset)
-            arrays[weight["name"]] = flat.reshape(weight["shape"]).astype(np.float32)
-            offset += 4 * size
-        if offset != len(raw):
-            raise ValueError(f"{path}: its shards hold {len(raw)} bytes, but it lists {offset}")
+        raw = b"".join((path.parent / shard).read_bytes() for shard in group["paths"])
+        sizes = [math.prod(weight["shape"]) for weight in group["weights"]]
+        if 4 * sum(sizes) != len(raw):
+            raise ValueError(
+                f"{path}: its shards hold {len(raw)} bytes, but it lists {4 * sum(sizes)}"
+            )
+        values = np.frombuffer(raw, dtype="<f4").astype(np.float32)
+        parts = np.split(values, np.cumsum(sizes)[:-1])
+        for weight, part in zip(group["weights"], parts, strict=True):
+            arrays[weight["name"]] = part.reshape(weight["shape"])
     return arrays
 
 
