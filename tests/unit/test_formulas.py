@@ -61,7 +61,7 @@ def test_generated_and_real_rows_agree_in_distribution(data_folder, path, formul
     for column in drawn:
         # 40768 rows each: at level 1e-4, two samples of one distribution differ by less than .016
         assert ks_2samp(real[column], drawn[column]).statistic < 0.016, column
-    # All features with the target. Not with each other: in the published fried, X7, X8 and X9, which
+    # Features with the target. Not with each other: in the published fried X7, X8 and X9, which
     # carry nothing, correlate by −.04, nine standard errors from the independence of its formula.
     correlations = [frame[drawn.columns].corr()[target].to_numpy() for frame in (real, drawn)]
     np.testing.assert_allclose(correlations[0], correlations[1], atol=0.025)

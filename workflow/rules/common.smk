@@ -1,7 +1,7 @@
 """Names, paths and helpers that the rules share. No numerics."""
 
 from nddv.files import config_hash, source_hash
-from nddv.problems.registry import check_name, split_name
+from nddv.problems.registry import check_name, split_name, unavailable
 
 SEEDS = config["seeds"]
 NDDV_METHODS = [name for name in config["methods"] if name.startswith("nddv-")]
@@ -22,12 +22,24 @@ wildcard_constraints:
     baseline="|".join(BASELINES) or "none",
 
 
-DATASETS = list(dict.fromkeys(problem["dataset"] for problem in config["problems"]))
-for name in DATASETS:
+# Problems whose data set cannot be had are left out here, and shown as gaps with the reason.
+PROBLEMS, GAPS = [], {}
+for problem in config["problems"]:
+    name = problem["dataset"]
     try:
         check_name(name, config["datasets"], config["encoders"])
     except ValueError as error:
         raise WorkflowError(f"problems: {error}")
+    reason = unavailable(
+        name, config["datasets"][split_name(name)[0]], config["sources"]
+    )
+    if reason is None:
+        PROBLEMS.append(problem)
+    else:
+        GAPS[name] = reason
+if not PROBLEMS:
+    raise WorkflowError(f"problems: no data set can be had. {GAPS}")
+DATASETS = list(dict.fromkeys(problem["dataset"] for problem in PROBLEMS))
 
 
 def get_final_output():
@@ -41,7 +53,7 @@ def get_final_output():
 
 def for_problems(pattern):
     """A pattern with the wildcards of PROBLEM, for every problem of the configuration."""
-    return [pattern.format(**problem) for problem in config["problems"]]
+    return [pattern.format(**problem) for problem in PROBLEMS]
 
 
 def for_seeds(pattern):
@@ -51,7 +63,11 @@ def for_seeds(pattern):
 
 def dataset_entry(wildcards):
     """The entry of a data set, whose name may carry an encoder."""
-    name = wildcards.get("dataset") or wildcards.get("table") or wildcards.get("collection")
+    name = (
+        wildcards.get("dataset")
+        or wildcards.get("table")
+        or wildcards.get("collection")
+    )
     return config["datasets"][split_name(name)[0]]
 
 
@@ -68,7 +84,7 @@ def encoder_entry(wildcards):
 
 def problem_options(wildcards):
     """What `make_problem` is told besides the address."""
-    resampled = {(one["dataset"], str(one["n"])) for one in config["problems"] if one["resample"]}
+    resampled = {(one["dataset"], str(one["n"])) for one in PROBLEMS if one["resample"]}
     return {
         "sizes": config["sizes"],
         "corrupt_valid": config["corrupt_valid"],
@@ -79,7 +95,7 @@ def problem_options(wildcards):
 def resampled_sizes():
     """The sizes at which rows of a data set are drawn with replacement, by data set."""
     found = {}
-    for problem in config["problems"]:
+    for problem in PROBLEMS:
         if problem["resample"]:
             found.setdefault(problem["dataset"], []).append(problem["n"])
     return {name: sorted(set(sizes)) for name, sizes in found.items()}

@@ -27,6 +27,7 @@ rule dataset_table:
     params:
         config=config_hash([config["datasets"], config["encoders"], config["problems"]]),
         resampled=resampled_sizes(),
+        gaps=GAPS,
         sources=source_hash("files", "reporting.datasets"),
     message:
         "Table of data sets"
@@ -60,6 +61,7 @@ rule detection_table:
     params:
         config=config_hash(config),
         seeds=SEEDS,
+        gaps=GAPS,
         sources=source_hash("files", "reporting.detection"),
     message:
         "Detection table"

@@ -13,9 +13,9 @@ FOOTNOTE = (
 )
 
 
-def main(summary_paths, published_path, resampled, config, csv_path):
+def main(summary_paths, published_path, resampled, gaps, config, csv_path):
     measured = [read_json(path) for path in summary_paths]
-    table = dataset_table(measured, resampled, read_published_datasets(published_path))
+    table = dataset_table(measured, resampled, read_published_datasets(published_path), gaps)
     stem = Path(csv_path).with_suffix("")
     footnote = FOOTNOTE.format(config=config)
     write_table(stem, table.assign(config=config), format_datasets(table), TITLE, footnote)
@@ -27,6 +27,7 @@ if __name__ == "__main__":
             snakemake.input.summaries,
             snakemake.input.published,
             snakemake.params.resampled,
+            snakemake.params.gaps,
             snakemake.params.config,
             snakemake.output.csv,
         )

@@ -11,9 +11,9 @@ from nddv.reporting.tables import Provenance
 TITLE = "Detection of corrupted training points"
 
 
-def main(scores_paths, published_path, config, seeds, csv_path):
+def main(scores_paths, published_path, gaps, config, seeds, csv_path):
     scores = pd.concat([pd.read_csv(path) for path in scores_paths], ignore_index=True)
-    table = detection_table(scores, read_published(published_path))
+    table = detection_table(scores, read_published(published_path), gaps)
     write_detection(Path(csv_path).with_suffix(""), table, TITLE, Provenance(config, seeds))
 
 
@@ -22,6 +22,7 @@ if __name__ == "__main__":
         main(
             snakemake.input.scores,
             snakemake.input.published,
+            snakemake.params.gaps,
             snakemake.params.config,
             snakemake.params.seeds,
             snakemake.output.csv,

@@ -13,8 +13,8 @@ from nddv.problems.problem import PARTS, Problem, Truth, address
 from nddv.problems.splits import part_sizes, standardise, stratified_splits
 from nddv.problems.tables import Table
 
-# Sizes of the parts that are not valued, as in the paper's protocol (1000/100/300/100).
-SIDE_SIZES = {"valid": 100, "test": 300, "meta": 100}
+# The parts that are not valued, as shares of n: the paper's 1000/100/300/100, 10000/1000/3000/1000.
+SIDE_SIZES = {"valid": 0.1, "test": 0.3, "meta": 0.1}
 
 
 def make_problem(

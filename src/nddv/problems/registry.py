@@ -7,7 +7,9 @@ encoder.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 Entry = Mapping[str, Any]
@@ -125,12 +127,21 @@ def overlaid(entry: Entry, source: Entry) -> dict[str, Any]:
     return {**entry, **source, "expect": expect}
 
 
-def titles(names: Iterable[str], datasets: Mapping[str, Entry]) -> dict[str, str]:
-    """How tables print data sets: ``BBC @ minilm``."""
-    return {name: _title(name, datasets) for name in names}
+def unavailable(name: str, entry: Entry, allowed: Collection[str]) -> str | None:
+    """Why no source of a data set can be tried at all; None where one can.
 
-
-def _title(name: str, datasets: Mapping[str, Entry]) -> str:
-    dataset, encoder = split_name(name)
-    title = str(datasets[dataset].get("title", dataset))
-    return title if encoder is None else f"{title} @ {encoder}"
+    Only what can be told without trying is looked at: kinds that are not allowed, and files that
+    the user would have to supply and has not.
+    """
+    sources = usable_sources(whole_entry(entry), split_name(name)[1])
+    possible = [source for source in sources if source["kind"] in allowed]
+    if not possible:
+        kinds = ", ".join(dict.fromkeys(source["kind"] for source in sources))
+        return f"its sources ({kinds}) are not among those that the configuration allows"
+    if any(source["kind"] != "local" for source in possible):
+        return None
+    folder = os.environ.get("NDDV_DATA")
+    if folder is not None and any((Path(folder) / source["path"]).exists() for source in possible):
+        return None
+    paths = ", ".join(source["path"] for source in possible)
+    return f"you supply its files ({paths}) in the folder that NDDV_DATA names"

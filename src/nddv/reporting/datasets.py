@@ -39,6 +39,7 @@ def dataset_table(
     measured: Sequence[Mapping[str, Any]],
     resampled: Mapping[str, Sequence[int]],
     published: pd.DataFrame,
+    gaps: Mapping[str, str],
 ) -> pd.DataFrame:
     """One row for every data set that was loaded; then, as gaps, those of the paper that were not.
 
@@ -47,6 +48,7 @@ def dataset_table(
     measured : the summary of each data set (:func:`nddv.problems.datasets.summary`).
     resampled : the sizes n at which rows of a data set are drawn with replacement.
     published : as :func:`read_published_datasets` gives it.
+    gaps : why data sets of the configuration could not be loaded.
     """
     paper = published.set_index("dataset")
     rows = []
@@ -68,11 +70,14 @@ def dataset_table(
         ]
         rows.append({**row, "deviations": "; ".join([*notes, *one["notes"]])})
     loaded = {one["dataset"].partition("@")[0] for one in measured}
+    reasons = {name.partition("@")[0]: reason for name, reason in gaps.items()}
     for base, printed in paper.iterrows():
         if base not in loaded:
             gap = {f"{key}_paper": printed[key] for key in ("rows", "features", "minority")}
             text = {key: printed[key] for key in ("title", "type", "group")}
-            rows.append({"dataset": base, **text, **gap, "deviations": NOT_LOADED})
+            rows.append(
+                {"dataset": base, **text, **gap, "deviations": reasons.get(str(base), NOT_LOADED)}
+            )
     return pd.DataFrame(rows).reindex(columns=["dataset", *HEADINGS])
 
 

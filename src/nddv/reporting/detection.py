@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -29,13 +30,16 @@ def read_published(path: str | Path) -> pd.DataFrame:
     return pd.read_csv(path, comment="#")
 
 
-def detection_table(scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+def detection_table(
+    scores: pd.DataFrame, published: pd.DataFrame, gaps: Mapping[str, str] = MappingProxyType({})
+) -> pd.DataFrame:
     """Summarise scores per problem and method, and lay the published numbers beside them.
 
     Parameters
     ----------
     scores : one row per problem, method and seed, as :mod:`nddv.evaluation.collect` writes them.
     published : as :func:`read_published` gives them.
+    gaps : why data sets of the configuration could not be loaded.
 
     Returns
     -------
@@ -56,7 +60,7 @@ def detection_table(scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
         rows += [{**labels, **row} for row in _chance_rows(group)]
         for method, row in printed.drop(index=set(group["method"]), errors="ignore").iterrows():
             rows.append({**labels, "method": method, **_gap(row["title"], row["f1"], row["sd"])})
-    rows += _absent_data_sets(scores, published)
+    rows += _absent_data_sets(scores, published, gaps)
     columns = [*PROBLEM, "method", "title", "runs"]
     for name in ("f1", "published", *list(MEASURED.values())[1:]):
         columns += [name, f"{name}_sd"]
@@ -109,12 +113,15 @@ def _gap(title: object, f1: object, sd: object) -> dict[str, object]:
     return {"title": title, "runs": 0, "published": f1, "published_sd": sd, "note": NOT_RUN}
 
 
-def _absent_data_sets(scores: pd.DataFrame, published: pd.DataFrame) -> list[dict[str, object]]:
+def _absent_data_sets(
+    scores: pd.DataFrame, published: pd.DataFrame, gaps: Mapping[str, str]
+) -> list[dict[str, object]]:
     """One gap row for every problem of the paper's table that was not run at all."""
     run = {
         tuple(_in_paper(problem).values())
         for problem in scores[PROBLEM].drop_duplicates().to_dict("records")
     }
+    reasons = {name.partition("@")[0]: reason for name, reason in gaps.items()}
     printed = published[PROBLEM].drop_duplicates().itertuples(index=False, name=None)
     return [
         {
@@ -122,7 +129,7 @@ def _absent_data_sets(scores: pd.DataFrame, published: pd.DataFrame) -> list[dic
             "method": "all",
             "title": "(every method)",
             "runs": 0,
-            "note": NOT_RUN,
+            "note": reasons.get(problem[0], NOT_RUN),
         }
         for problem in printed
         if problem not in run

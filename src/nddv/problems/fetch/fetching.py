@@ -81,7 +81,7 @@ def fetch(
             "kind": source["kind"],
             "where": phrase,
             "sha256": found.sha256,
-            "verified": bool(found.sums) and source.get("sha256") is not None,
+            "verified": bool(found.sums) and bool({"sha256", "archive_sha256"} & set(source)),
             "bytes": found.bytes,
             "tries": tries,
         }

@@ -1,0 +1,109 @@
+"""Names of data sets and encoders, entries and their sources."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from nddv.problems.registry import (
+    check_name,
+    overlaid,
+    pick,
+    split_name,
+    unavailable,
+    usable_sources,
+    whole_entry,
+)
+
+DATASETS = {
+    "planes": {"data": "table"},
+    "news": {"data": "text"},
+    "mine": {"source": "csv", "path": "mine.csv", "target": "y"},
+}
+ENCODERS = {"words": {"data": "text"}, "pixels": {"data": "image"}}
+
+
+def test_a_name_may_carry_an_encoder():
+    assert split_name("planes") == ("planes", None)
+    assert split_name("news@words") == ("news", "words")
+
+
+@pytest.mark.parametrize("name", ["planes", "news@words", "mine"])
+def test_names_that_fit(name):
+    check_name(name, DATASETS, ENCODERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("plane", "unknown data set 'plane'; did you mean 'planes'"),
+        ("xyz", "known: mine, news, planes"),
+        ("news", "needs an encoder: write news@ENCODER with one of words"),
+        ("news@pixels", "pixels does not encode texts"),
+        ("news@word", "unknown encoder 'word'; did you mean 'words'"),
+        ("planes@words", "is a table and takes no encoder"),
+        ("mine@words", "is a table and takes no encoder"),
+    ],
+)
+def test_names_that_do_not_fit(name, message):
+    with pytest.raises(ValueError, match=message):
+        check_name(name, DATASETS, ENCODERS)
+
+
+def test_the_short_form_of_ones_own_table():
+    whole = whole_entry({"source": "csv", "path": "mine.csv", "target": "y", "group": "sex"})
+    assert whole == {
+        "data": "table",
+        "target": "y",
+        "group": "sex",
+        "sources": [{"kind": "file", "path": "mine.csv"}],
+    }
+    with pytest.raises(ValueError, match="needs the 'path'"):
+        whole_entry({"source": "csv", "target": "y"})
+
+
+def test_ready_embeddings_serve_their_encoder_and_enough_rows_only():
+    ready = {"kind": "local", "encoder": "words", "partial": True, "expect": {"rows": 100}}
+    raw = {"kind": "package"}
+    entry = {"sources": [ready, raw]}
+    assert usable_sources(entry, "other") == [raw]
+    assert usable_sources(entry, "words") == [raw]  # every row is asked for
+    assert usable_sources({**entry, "rows": 101}, "words") == [raw]
+    assert usable_sources({**entry, "rows": 100}, "words") == [ready, raw]
+    complete = {**ready, "partial": False}
+    assert usable_sources({"sources": [complete, raw]}, "words") == [complete, raw]
+
+
+def test_keys_of_a_source_win():
+    spec = overlaid(
+        {"target": "y", "expect": {"rows": 3, "classes": 2}}, {"target": "z", "expect": {"rows": 2}}
+    )
+    assert spec == {"target": "z", "expect": {"rows": 2, "classes": 2}}
+
+
+def test_what_cannot_be_had_is_known_without_trying(tmp_path, monkeypatch):
+    local = {"sources": [{"kind": "local", "path": "pictures"}]}
+    monkeypatch.delenv("NDDV_DATA", raising=False)
+    assert "you supply its files (pictures)" in unavailable("x", local, ["local"])
+    monkeypatch.setenv("NDDV_DATA", str(tmp_path))
+    assert "you supply" in unavailable("x", local, ["local"])
+    (tmp_path / "pictures").mkdir()
+    assert unavailable("x", local, ["local"]) is None
+    assert "not among those" in unavailable("x", local, ["package"])
+    either = {"sources": [*local["sources"], {"kind": "official"}]}
+    monkeypatch.delenv("NDDV_DATA")
+    assert unavailable("x", either, ["local", "official"]) is None
+
+
+def test_an_unknown_name_is_listed_or_guessed():
+    assert pick(DATASETS, "news", "data set") is DATASETS["news"]
+    with pytest.raises(ValueError, match="unknown data set 'q'; known"):
+        pick(DATASETS, "q", "data set")
+
+
+def test_the_registry_is_imported_without_numpy():
+    """The Snakefile does so, inside Snakemake's own environment."""
+    code = "import sys; sys.modules['numpy'] = None; import nddv.problems.registry"
+    subprocess.run([sys.executable, "-c", code], check=True)
