@@ -1,0 +1,24 @@
+"""Coalitions of training points: the predictors fitted to them, and what these are worth.
+
+- :func:`fit_coalitions` and :class:`Engine`: logistic regressions of many coalitions at once.
+- :func:`predict_proba_many`: what they predict.
+- :class:`Game`: anything that gives utilities of coalitions; :class:`LogisticGame` is that of the
+  downstream logistic regression.
+- :func:`walk_prefixes`: utilities along orders of the points, for any game.
+"""
+
+from nddv.coalitions.engine import FLOOR, Engine, Fits, fit_coalitions
+from nddv.coalitions.game import Game, walk_prefixes
+from nddv.coalitions.logistic import LogisticGame
+from nddv.coalitions.predict import predict_proba_many
+
+__all__ = [
+    "FLOOR",
+    "Engine",
+    "Fits",
+    "Game",
+    "LogisticGame",
+    "fit_coalitions",
+    "predict_proba_many",
+    "walk_prefixes",
+]

@@ -1,0 +1,69 @@
+"""What fitted coalitions predict, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from nddv.coalitions.engine import FLOOR, Fits
+
+MEASURES = ("accuracy", "log_likelihood")
+
+
+def predict_proba_many(
+    fits: Fits, X: ArrayLike, memory_mb: float = 256.0
+) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+    """Class probabilities of points X (m, d) under every fit, chunk by chunk.
+
+    Yields
+    ------
+    Which fits, as a slice of b of them, and their probabilities (b, m, classes).
+    """
+    points = _points(fits, X)
+    for rows in _chunks(fits, len(points), memory_mb):
+        yield rows, _log_probabilities(fits[rows], points).exp_().transpose(1, 2).cpu().numpy()
+
+
+def scores(
+    fits: Fits, X: ArrayLike, y: ArrayLike, device: str = "cpu", memory_mb: float = 256.0
+) -> NDArray[np.float64]:
+    """Accuracy and mean log-likelihood (B, 2) of every fit on points X (m, d), y (m,).
+
+    The class with the largest probability is predicted, the first of them on a tie. The
+    log-likelihood of a point is at least log ``FLOOR``.
+    """
+    points = _points(fits, X, device)
+    classes = torch.as_tensor(np.asarray(y), device=device)
+    found = np.empty((len(fits), len(MEASURES)))
+    for rows in _chunks(fits, len(points), memory_mb):
+        logs = _log_probabilities(fits[rows], points)
+        hits = (logs.argmax(dim=1) == classes).double().mean(dim=1)
+        of_label = logs[:, classes, torch.arange(len(classes), device=device)]
+        likelihood = of_label.clamp_min(float(np.log(FLOOR))).double().mean(dim=1)
+        found[rows] = torch.stack([hits, likelihood], dim=1).cpu().numpy()
+    return found
+
+
+def _log_probabilities(fits: Fits, points: Tensor) -> Tensor:
+    """Logarithms (B, classes, m) of the class probabilities."""
+    coefficients = torch.as_tensor(fits.coefficients).to(points)
+    logits = coefficients @ points.T + torch.as_tensor(fits.intercepts).to(points)[..., None]
+    if logits.shape[1] == 1:
+        return torch.cat([F.logsigmoid(-logits), F.logsigmoid(logits)], dim=1)
+    return F.log_softmax(logits, dim=1)
+
+
+def _points(fits: Fits, X: ArrayLike, device: str = "cpu") -> Tensor:
+    return torch.as_tensor(np.asarray(X, dtype=fits.coefficients.dtype), device=device)
+
+
+def _chunks(fits: Fits, m: int, memory_mb: float) -> Iterator[slice]:
+    classes = max(2, fits.intercepts.shape[1])
+    size = max(1, int(memory_mb * 2**20 / (8 * 3 * classes * m)))
+    for first in range(0, len(fits), size):
+        yield slice(first, min(first + size, len(fits)))
