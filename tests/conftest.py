@@ -1,6 +1,8 @@
 """For all tests: one thread, no display, the same examples every time, the folder of real data."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 # Before numpy or torch is imported anywhere, and inherited by the processes that tests start.
@@ -25,3 +27,15 @@ def data_folder() -> Path:
     if not path.is_dir():
         pytest.fail(f"NDDV_DATA={folder} is not a folder")
     return path
+
+
+@pytest.fixture(scope="session")
+def package_index(tmp_path_factory) -> None:
+    """A package index that pip can reach; without one the test is skipped."""
+    folder = tmp_path_factory.mktemp("index")
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(folder)]
+    done = subprocess.run(
+        [*command, "--retries", "1", "six==1.16.0"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"no package index can be reached: {done.stderr.strip().splitlines()[-1]}")

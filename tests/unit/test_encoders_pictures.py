@@ -37,7 +37,7 @@ def picture(height, width, seed=100):
 @pytest.mark.parametrize("shape", [(300, 400), (500, 260), (32, 32), (64, 48), (224, 224)])
 def test_resizing_agrees_with_pillow_to_a_grey_level(shape):
     """Pillow's bilinear filter is what torchvision's transforms use; it rounds, twice."""
-    Image = pytest.importorskip("PIL.Image", reason="the extra 'image' is not installed")
+    Image = pytest.importorskip("PIL.Image", reason="the extra 'encode' is not installed")
     item = picture(*shape)
     filtered = Image.fromarray(item).resize((224, 224), Image.Resampling.BILINEAR)
     ours = resize(item, 224, 224).permute(1, 2, 0).numpy()

@@ -44,7 +44,7 @@ def cosines(rows, others):
 
 @pytest.mark.parametrize("name", ["minilm", pytest.param("mpnet", marks=pytest.mark.slow)])
 def test_documents_get_the_rows_that_they_had(data_folder, tmp_path, name):
-    pytest.importorskip("transformers", reason="the extra 'text' is not installed")
+    pytest.importorskip("transformers", reason="the extra 'encode' is not installed")
     table = pd.read_csv(data_folder / "bbc" / "bbc_raw.csv.gz")
     (path,) = (data_folder / "bbc").glob(f"bbc_{name}_*.npz")
     chosen = np.random.default_rng(100).choice(len(table), ROWS, replace=False)
@@ -54,7 +54,7 @@ def test_documents_get_the_rows_that_they_had(data_folder, tmp_path, name):
 
 
 def test_pictures_get_the_rows_that_they_had(data_folder, tmp_path):
-    Image = pytest.importorskip("PIL.Image", reason="the extra 'image' is not installed")
+    Image = pytest.importorskip("PIL.Image", reason="the extra 'encode' is not installed")
     folder = data_folder / "tinyimagenet100"
     (path,) = folder.glob("*_resnet50_*.npz")
     with np.load(path, allow_pickle=False) as ready:
@@ -72,7 +72,7 @@ def test_pictures_get_the_rows_that_they_had(data_folder, tmp_path):
 
 def test_efficientnet_tells_classes_apart(data_folder, tmp_path):
     """Nobody's rows to compare with: 5 pictures a class must do to tell ten classes apart."""
-    Image = pytest.importorskip("PIL.Image", reason="the extra 'image' is not installed")
+    Image = pytest.importorskip("PIL.Image", reason="the extra 'encode' is not installed")
     with np.load(data_folder / "stl10" / "stl10_train3995_jpeg.npz", allow_pickle=False) as stl:
         jpeg, offsets, y = stl["jpeg"], stl["offsets"], stl["label"]
     rng = np.random.default_rng(100)

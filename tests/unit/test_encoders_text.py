@@ -10,7 +10,7 @@ import torch
 
 from nddv.problems.encoders.text import mean_pooled_transformer
 
-transformers = pytest.importorskip("transformers", reason="the extra 'text' is not installed")
+transformers = pytest.importorskip("transformers", reason="the extra 'encode' is not installed")
 
 WORDS = [f"w{i}" for i in range(40)]
 LONGEST = 24

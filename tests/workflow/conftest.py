@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs", "src")
 
 MICRO = {
+    "sources": ["generated", "scikit-learn", "local", "file"],  # no network
     "problems": [{"dataset": "2dplanes", "n": 60, "corruption": "label10"}],
     "seeds": [100, 101],
     "sizes": {"valid": 20, "test": 20, "meta": 20},
@@ -29,14 +30,25 @@ class Project:
 
     folder: Path
 
-    def snakemake(self, *arguments: str, overlay: dict | None = None, check: bool = True):
-        """Run Snakemake on the micro configuration, overlaid; give the finished process."""
+    def snakemake(
+        self,
+        *arguments: str,
+        overlay: dict | None = None,
+        check: bool = True,
+        data: Path | None = None,
+    ):
+        """Run Snakemake on the micro configuration, overlaid; give the finished process.
+
+        data : the folder for NDDV_DATA, which is not set otherwise.
+        """
         configuration = self.folder / "micro.yaml"
         configuration.write_text(yaml.safe_dump({**MICRO, **(overlay or {})}))
         command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
         environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
-        environment.pop("PYTHONPATH", None)
-        environment.pop("SNAKEMAKE_PROFILE", None)
+        for name in ("PYTHONPATH", "SNAKEMAKE_PROFILE", "NDDV_DATA", "NDDV_CACHE"):
+            environment.pop(name, None)
+        if data is not None:
+            environment["NDDV_DATA"] = str(data)
         done = subprocess.run(
             [*command, "--configfile", str(configuration)],
             cwd=self.folder,
@@ -74,6 +86,12 @@ def copy_project(folder: Path) -> Project:
         else:
             shutil.copy2(ROOT / part, folder / part)
     return Project(folder)
+
+
+@pytest.fixture
+def fresh(tmp_path) -> Project:
+    """A copy of the project in which nothing has been run."""
+    return copy_project(tmp_path / "fresh")
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ METHODS = [
     "random",
 ]
 PROBLEM = "2dplanes/n60/label10"
+DATA_RULES = {"load_dataset", "dataset_table", "make_problems"}
 VALUE_RULES = {"value_nddv", "value_baseline"}
 EVALUATION_RULES = {"evaluate_detection", "detection_table", "detection_curve"}
 
@@ -77,12 +78,15 @@ def test_a_second_run_does_nothing(finished):
 @pytest.mark.parametrize(
     ("source", "rerun"),
     [
-        ("reporting/tables.py", {"detection_table", "detection_curve"}),
+        ("reporting/tables.py", {"dataset_table", "detection_table", "detection_curve"}),
+        ("reporting/datasets.py", {"dataset_table"}),
         ("evaluation/detection.py", EVALUATION_RULES),
         ("dynamics/__init__.py", {"value_nddv"} | EVALUATION_RULES),
         ("estimator.py", {"value_nddv"} | EVALUATION_RULES),
         ("baselines/neighbours.py", {"value_baseline"} | EVALUATION_RULES),
-        ("problems/splits.py", {"make_problems"} | VALUE_RULES | EVALUATION_RULES),
+        ("problems/corruption.py", {"make_problems"} | VALUE_RULES | EVALUATION_RULES),
+        ("problems/readers.py", DATA_RULES | VALUE_RULES | EVALUATION_RULES),
+        ("problems/encoders/text.py", set()),  # a table is not encoded
     ],
 )
 def test_a_changed_source_reruns_what_depends_on_it(project, source, rerun):

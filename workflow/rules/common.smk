@@ -23,7 +23,7 @@ wildcard_constraints:
 
 
 # Problems whose data set cannot be had are left out here, and shown as gaps with the reason.
-PROBLEMS, GAPS = [], {}
+PROBLEMS, GAPS = [], []
 for problem in config["problems"]:
     name = problem["dataset"]
     try:
@@ -36,7 +36,7 @@ for problem in config["problems"]:
     if reason is None:
         PROBLEMS.append(problem)
     else:
-        GAPS[name] = reason
+        GAPS.append({**problem, "reason": reason})
 if not PROBLEMS:
     raise WorkflowError(f"problems: no data set can be had. {GAPS}")
 DATASETS = list(dict.fromkeys(problem["dataset"] for problem in PROBLEMS))

@@ -39,7 +39,7 @@ def dataset_table(
     measured: Sequence[Mapping[str, Any]],
     resampled: Mapping[str, Sequence[int]],
     published: pd.DataFrame,
-    gaps: Mapping[str, str],
+    gaps: Sequence[Mapping[str, Any]],
 ) -> pd.DataFrame:
     """One row for every data set that was loaded; then, as gaps, those of the paper that were not.
 
@@ -48,7 +48,7 @@ def dataset_table(
     measured : the summary of each data set (:func:`nddv.problems.datasets.summary`).
     resampled : the sizes n at which rows of a data set are drawn with replacement.
     published : as :func:`read_published_datasets` gives it.
-    gaps : why data sets of the configuration could not be loaded.
+    gaps : problems whose data set could not be had, each with the ``reason``.
     """
     paper = published.set_index("dataset")
     rows = []
@@ -70,7 +70,7 @@ def dataset_table(
         ]
         rows.append({**row, "deviations": "; ".join([*notes, *one["notes"]])})
     loaded = {one["dataset"].partition("@")[0] for one in measured}
-    reasons = {name.partition("@")[0]: reason for name, reason in gaps.items()}
+    reasons = {gap["dataset"].partition("@")[0]: gap["reason"] for gap in gaps}
     for base, printed in paper.iterrows():
         if base not in loaded:
             gap = {f"{key}_paper": printed[key] for key in ("rows", "features", "minority")}

