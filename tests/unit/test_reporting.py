@@ -84,7 +84,7 @@ def test_nothing_is_dropped_silently(evaluated):
     assert np.isnan(oob["f1"])
     absent = table[table["method"] == "all"]
     assert set(absent["dataset"]) == {
-        "electricity", "BBC", "IMDB", "STL10", "CIFAR10", "ImageNet100",
+        "electricity", "bbc", "imdb", "stl10", "cifar10", "imagenet100",
     }  # fmt: skip
 
 
