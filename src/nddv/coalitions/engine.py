@@ -18,6 +18,9 @@ FLOOR = 1e-6
 TOLERANCE = 1e-3
 MAX_ITERATIONS = 100
 
+CACHED_ELEMENTS = 2**17
+"""Numbers in an array that several steps of a CPU should find in its cache."""
+
 
 @dataclass(frozen=True)
 class Fits:
@@ -133,6 +136,8 @@ class Engine:
         p = self.d + 1
         numbers = self.n_logits * (6 * self.n + 4 * p) + 3 * (self.n_logits * p) ** 2
         size = max(1, int(self.memory_mb * 2**20 / (8 * numbers)))
+        if self._points.X.device.type == "cpu":
+            size = min(size, max(64, CACHED_ELEMENTS // (self.n_logits * self.n)))
         for first in range(0, max(count, 1), size):
             yield slice(first, min(first + size, count))
 

@@ -20,7 +20,7 @@ taken when r is that small or when F turns out lower for it, and the bounded one
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -72,16 +72,31 @@ class Points:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some regressions: weights (B, n), penalty (B,), parameters (B, K, p), logits (B, K, n)."""
+    """Some regressions.
+
+    Attributes
+    ----------
+    weights, penalty : (B, n) and (B,).
+    theta, logits : (B, K, p) parameters and the logits (B, K, n) of all points.
+    work : (2, B, K, n) memory to compute in. New arrays of this size cost more than the arithmetic.
+    """
 
     weights: Tensor
     penalty: Tensor
     theta: Tensor
     logits: Tensor
+    work: Tensor
 
     def take(self, rows: Tensor) -> Batch:
         """The regressions in these rows."""
-        return Batch(self.weights[rows], self.penalty[rows], self.theta[rows], self.logits[rows])
+        theta = self.theta[rows]
+        return Batch(
+            self.weights[rows],
+            self.penalty[rows],
+            theta,
+            self.logits[rows],
+            self.work[:, : len(theta)],
+        )
 
 
 def minimise(
@@ -114,7 +129,7 @@ def minimise(
     logits = theta @ points.X.T
     if absent.any():
         logits += ABSENT * absent[:, :, None]
-    batch = Batch(weights, penalty, theta.clone(), logits)
+    batch = Batch(weights, penalty, theta.clone(), logits, logits.new_empty(2, *logits.shape))
     for iteration in range(1, max_iterations + 1):
         if len(rows) == 0:
             break
@@ -130,12 +145,13 @@ def minimise(
 
 def _step(points: Points, batch: Batch) -> Tensor:
     """Move the batch by a Newton step each; give the largest change of a logit (B,)."""
-    probabilities = _probabilities(batch.logits)
-    residuals = batch.weights[:, None] * (probabilities - points.targets)
+    probabilities, spare = batch.work
+    _probabilities(batch.logits, out=probabilities)
+    residuals = torch.sub(probabilities, points.targets, out=spare).mul_(batch.weights[:, None])
     gradient = points.C * (residuals @ points.X)
     gradient[..., :-1] += batch.penalty[:, None, None] * batch.theta[..., :-1]
-    direction = _solve_directly(points, batch, probabilities, -gradient)
-    along = direction @ points.X.T
+    direction = _solve_directly(points, batch, -gradient)
+    along = torch.matmul(direction, points.X.T, out=spare)
     change = _spread(along)
     unsafe = torch.nonzero(change > SAFE_CHANGE).ravel()
     if len(unsafe):
@@ -149,21 +165,23 @@ def _step(points: Points, batch: Batch) -> Tensor:
 
 def _lengths(points: Points, batch: Batch, direction: Tensor, along: Tensor) -> Tensor:
     """Step lengths (B,): 1 if that lowers the objective, else the one that is sure to."""
-    moved = Batch(batch.weights, batch.penalty, batch.theta + direction, batch.logits + along)
+    moved = replace(batch, theta=batch.theta + direction, logits=batch.logits + along)
     change = _spread(along)
     lower = _objective(points, moved) <= _objective(points, batch)
     return torch.where(lower, torch.ones_like(change), torch.log1p(change) / change)
 
 
-def _probabilities(logits: Tensor) -> Tensor:
+def _probabilities(logits: Tensor, out: Tensor) -> Tensor:
     """Class probabilities (B, K, n) of logits; of class 1 alone if there is one logit."""
-    return torch.sigmoid(logits) if logits.shape[1] == 1 else torch.softmax(logits, dim=1)
+    if logits.shape[1] == 1:
+        return torch.sigmoid(logits, out=out)
+    return torch.softmax(logits, dim=1, out=out)
 
 
 def _spread(along: Tensor) -> Tensor:
     """Largest change (B,) of a difference between the logits of a point, of changes (B, K, n)."""
     if along.shape[1] == 1:
-        return along.abs().amax(dim=(1, 2))
+        return torch.maximum(along.amax(dim=(1, 2)), -along.amin(dim=(1, 2)))
     return (along.amax(dim=1) - along.amin(dim=1)).amax(dim=1)
 
 
@@ -176,20 +194,26 @@ def _objective(points: Points, batch: Batch) -> Tensor:
     return 0.5 * batch.penalty * squares + points.C * (batch.weights * losses).sum(dim=1)
 
 
-def _solve_directly(points: Points, batch: Batch, probabilities: Tensor, right: Tensor) -> Tensor:
+def _solve_directly(points: Points, batch: Batch, right: Tensor) -> Tensor:
     """Solve H s = right (B, K, p) by Cholesky decomposition of the Hessians.
+
+    The probabilities are in the first part of the batch's working memory.
 
     The Hessian does not change when a constant is added to all intercepts, and hardly depends on
     the intercept when all probabilities are near 0 or 1. A small term on its diagonal keeps it
     definite. The minimum stays where it is: only the gradient decides that.
     """
     B, K, p = right.shape
+    probabilities, spare = batch.work
     hessian = right.new_empty(B, K, p, K, p)
     for k in range(K):
-        weighted = batch.weights * probabilities[:, k]
         for l in range(k, K):
-            curvature = weighted * (float(k == l) - probabilities[:, l])
-            packed = points.C * (curvature @ points.pairs)
+            one, other, curvature = probabilities[:, k], probabilities[:, l], spare[:, 0]
+            if k == l:
+                torch.addcmul(one, one, one, value=-1, out=curvature)
+            else:
+                torch.mul(one, other, out=curvature).neg_()
+            packed = points.C * (curvature.mul_(batch.weights) @ points.pairs)
             block = packed[:, points.unpack].view(B, p, p)
             hessian[:, k, :, l] = block
             hessian[:, l, :, k] = block

@@ -26,7 +26,8 @@ def predict_proba_many(
     """
     points = _points(fits, X)
     for rows in _chunks(fits, len(points), memory_mb):
-        yield rows, _log_probabilities(fits[rows], points).exp_().transpose(1, 2).cpu().numpy()
+        logs = _log_probabilities(_logits(fits[rows], points))
+        yield rows, logs.exp_().transpose(1, 2).cpu().numpy()
 
 
 def scores(
@@ -41,18 +42,23 @@ def scores(
     classes = torch.as_tensor(np.asarray(y), device=device)
     found = np.empty((len(fits), len(MEASURES)))
     for rows in _chunks(fits, len(points), memory_mb):
-        logs = _log_probabilities(fits[rows], points)
-        hits = (logs.argmax(dim=1) == classes).double().mean(dim=1)
-        of_label = logs[:, classes, torch.arange(len(classes), device=device)]
+        logits = _logits(fits[rows], points)
+        predicted = logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(dim=1)
+        hits = (predicted == classes).double().mean(dim=1)
+        of_label = _log_probabilities(logits)[:, classes, torch.arange(len(classes), device=device)]
         likelihood = of_label.clamp_min(float(np.log(FLOOR))).double().mean(dim=1)
         found[rows] = torch.stack([hits, likelihood], dim=1).cpu().numpy()
     return found
 
 
-def _log_probabilities(fits: Fits, points: Tensor) -> Tensor:
-    """Logarithms (B, classes, m) of the class probabilities."""
+def _logits(fits: Fits, points: Tensor) -> Tensor:
+    """Logits (B, K, m)."""
     coefficients = torch.as_tensor(fits.coefficients).to(points)
-    logits = coefficients @ points.T + torch.as_tensor(fits.intercepts).to(points)[..., None]
+    return coefficients @ points.T + torch.as_tensor(fits.intercepts).to(points)[..., None]
+
+
+def _log_probabilities(logits: Tensor) -> Tensor:
+    """Logarithms (B, classes, m) of the class probabilities."""
     if logits.shape[1] == 1:
         return torch.cat([F.logsigmoid(-logits), F.logsigmoid(logits)], dim=1)
     return F.log_softmax(logits, dim=1)
