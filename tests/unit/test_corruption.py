@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nddv.problems.corruption import KINDS, corrupt, parse_corruption
+from nddv.problems.addresses import KINDS, parse_corruption
+from nddv.problems.corruption import corrupt
 
 CLEAN, LABEL, FEATURE, GAUSS = range(4)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +76,12 @@ def test_parquet_is_read_too(own, tmp_path):
         ({"drop": ["agee"]}, "no column 'agee'"),
         ({"target": "score"}, "holds numbers, not classes; .* 'binarise: mean'"),
         ({"target": "one"}, "only one class"),
-        ({"expect": {"rows": 61}}, "60 rows, but its entry expects 61"),
+        ({"expect": {"rows": 61}}, "60 rows, not 61"),
+        ({"rows": 61}, "61 rows are asked for .* only 60"),
+        ({"features": ["age", "label"]}, "the target 'label' is among the features"),
+        ({"features": ["age"], "drop": ["agee"]}, "no column 'agee'"),
+        ({"group": "one"}, "group 'one' has 1 levels"),
+        ({"group": "score"}, "group 'score' has 60 levels"),
         ({"expect": {"features": 2}}, "7 features, not 2"),
         ({"expect": {"classes": 3}}, "2 classes, not 3"),
         ({"expect": {"minority": 0.5}}, "0.333 of the rows in the smallest class"),
@@ -88,7 +96,7 @@ def test_a_wrong_entry_is_said(own, change, message):
 def test_gaps_in_a_table_are_refused_or_filled(own, tmp_path):
     frame, entry = own
     frame.assign(score=frame["score"].where(frame.index != 3)).to_csv(entry["path"], index=False)
-    with pytest.raises(ValueError, match="row 4 .*are keys of the entry, without the dashes"):
+    with pytest.raises(ValueError, match="row 4 .*in an entry, the keys drop"):
         load_dataset("mine", entry, progress=False)
     table = load_dataset("mine", {**entry, "missing": "impute"}, progress=False)
     assert table.X.shape[1] == 8  # one column more says where
@@ -128,12 +136,35 @@ def test_balanced_and_subset_rows_are_seeded_and_in_file_order(own):
     other = load_dataset("mine", {**entry, "balance": True, "data_seed": 2}, progress=False)
     np.testing.assert_array_equal(balanced.X, again.X)
     assert not np.array_equal(balanced.X, other.X)
-    ages = frame["age"].to_numpy()
     part = load_dataset("mine", {**entry, "rows": 15, "features": ["score"]}, progress=False)
     assert np.bincount(part.y).tolist() == [10, 5]
     places = [int(np.flatnonzero(frame["score"] == value)[0]) for value in part.X[:, 0]]
     assert places == sorted(places)
-    assert len(ages) == 60
+
+
+def test_a_group_may_be_missing_somewhere(own):
+    frame, entry = own
+    frame.assign(sex=frame["sex"].where(frame.index != 3)).to_csv(entry["path"], index=False)
+    table = load_dataset("mine", {**entry, "drop": ["sex"]}, progress=False)
+    assert table.groups == ["(missing)", "f", "m"]
+    assert (table.group == 0).tolist() == [i == 3 for i in range(60)]
+
+
+def test_what_was_done_to_columns_is_said(own, capsys):
+    frame, entry = own
+    frame.assign(word=[f"w{i % 20}" for i in range(60)]).to_csv(entry["path"], index=False)
+    table = load_dataset("mine", {**entry, "max_categories": 5})
+    assert any("pooled" in note for note in table.record["notes"])
+    assert "pooled" in capsys.readouterr().err
+
+
+def test_a_small_part_of_the_rows_is_measured_against_the_whole():
+    whole = DATASETS["2dplanes"]["expect"]["minority"]
+    allowed = ["generated"]
+    part = load_dataset("2dplanes", {**DATASETS["2dplanes"], "rows": 11}, allowed=allowed)
+    assert abs(np.bincount(part.y).min() / 11 - whole) > 0.005
+    with pytest.raises(ValueError, match="leave a class without any"):
+        load_dataset("digits", {**DATASETS["digits"], "rows": 9})
 
 
 def test_a_table_on_disk_is_the_same(own, tmp_path):
@@ -232,6 +263,35 @@ def test_a_change_of_documents_settings_or_rows_is_another_embedding(documents, 
     assert len(stores()) == 4
 
 
+def test_a_change_of_ones_own_code_is_another_embedding(documents, tmp_path, monkeypatch):
+    entry, encoder = documents
+    code = "import numpy as np\n\ndef ones(folder, device):\n    assert folder is None\n"
+    code += "    return lambda items: np.full((len(items), 4), {}, dtype=np.float32)\n"
+    monkeypatch.syspath_prepend(tmp_path)
+    encoder = {"data": "text", "dimension": 4, "function": "my_ones:ones"}  # and no weights
+    for number in (1, 2):
+        (tmp_path / "my_ones.py").write_text(code.format(number))
+        sys.modules.pop("my_ones", None)
+        importlib.invalidate_caches()
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+        table = load_dataset("news@ones", entry, encoder, progress=False)
+        assert (number == table.X).all()
+
+
+def test_documents_in_a_table(tmp_path):
+    frame = pd.DataFrame({"review": ["good", "bad", "fine"], "mood": ["a", "longer", "a"]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    entry = {"data": "text", "source": "csv", "path": str(tmp_path / "t.csv")}
+    entry |= {"text": "review", "target": "mood"}
+    encoder = {"data": "text", "dimension": 4, "function": f"{__name__}:letters"}
+    encoder["settings"] = {"alphabet": "abcd"}
+    table = load_dataset("t@letters", entry, encoder, progress=False)
+    assert table.classes == ["a", "longer"]
+    frame.assign(mood=["a", None, "longer"]).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(ValueError, match="'mood' is missing at row 2"):
+        load_dataset("t@letters", entry, encoder, progress=False)
+
+
 def test_an_encoder_is_asked_for(documents):
     with pytest.raises(ValueError, match="need an encoder"):
         load_dataset("news", documents[0], progress=False)
@@ -256,7 +316,7 @@ def test_ready_embeddings_need_no_weights_and_must_fit(documents, tmp_path):
         load_dataset("news@letters", entry, {**nowhere, "dimension": 5}, progress=False)
 
 
-def test_files_are_found_again_by_the_same_source(documents):
+def test_files_are_found_again_by_the_same_source(documents, tmp_path):
     entry, encoder = documents
     files = fetch_dataset("news@letters", entry, encoder, progress=False)
     stored = json.loads(json.dumps(files.to_json()))
@@ -264,6 +324,9 @@ def test_files_are_found_again_by_the_same_source(documents):
     assert again == files
     one = load_dataset("news@letters", entry, encoder, files=again, progress=False)
     assert len(one.y) == 40
+    (tmp_path / "data" / "news" / "arts" / "01.txt").write_text("changed")
+    with pytest.raises(ValueError, match="have changed since they were fetched"):
+        Files.again("news@letters", stored)
 
 
 # The real data sets, from the folder that NDDV_DATA names.

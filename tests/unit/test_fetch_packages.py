@@ -140,11 +140,11 @@ def test_without_pip_the_reason_says_so(index, monkeypatch):
 def test_clients_run_again_only_after_failures_that_may_pass(monkeypatch, tmp_path, output, runs):
     done, pauses = [], []
 
-    def run(command, **options):
+    def client(command, scratch, label):
         done.append(command)
-        return subprocess.CompletedProcess(command, 1, stdout="", stderr=output)
+        return 1, output
 
-    monkeypatch.setattr(packages.subprocess, "run", run)
+    monkeypatch.setattr(packages, "_client", client)
     monkeypatch.setattr(packages.time, "sleep", pauses.append)
     with pytest.raises(packages.DownloadError):
         packages.download_wheel("x==1", [], tmp_path / "x")

@@ -62,6 +62,8 @@ def test_documents_in_folders(tmp_path):
     assert isinstance(found, Collection)
     assert list(found.items) == ["one é", "two", "£ three"]
     assert found.labels.tolist() == ["arts", "tech", "tech"]
+    with pytest.raises(ValueError, match="must have one group"):
+        files(tmp_path, read="documents", label="[a-z]+/")
     with pytest.raises(ValueError, match="no file matches the label pattern"):
         files(tmp_path, read="documents", label="nothing/(x)")
 

@@ -86,15 +86,29 @@ def test_keys_of_a_source_win():
 def test_what_cannot_be_had_is_known_without_trying(tmp_path, monkeypatch):
     local = {"sources": [{"kind": "local", "path": "pictures"}]}
     monkeypatch.delenv("NDDV_DATA", raising=False)
-    assert "you supply its files (pictures)" in unavailable("x", local, ["local"])
+    assert "you supply its files (pictures)" in unavailable("x", local, None, ["local"])
+    for folder in (str(tmp_path), ""):
+        monkeypatch.setenv("NDDV_DATA", folder)
+        assert "you supply" in unavailable("x", local, None, ["local"])
     monkeypatch.setenv("NDDV_DATA", str(tmp_path))
-    assert "you supply" in unavailable("x", local, ["local"])
     (tmp_path / "pictures").mkdir()
-    assert unavailable("x", local, ["local"]) is None
-    assert "not among those" in unavailable("x", local, ["package"])
+    assert unavailable("x", local, None, ["local"]) is None
+    assert "not among those" in unavailable("x", local, None, ["package"])
     either = {"sources": [*local["sources"], {"kind": "official"}]}
     monkeypatch.delenv("NDDV_DATA")
-    assert unavailable("x", either, ["local", "official"]) is None
+    assert unavailable("x", either, None, ["local", "official"]) is None
+
+
+def test_an_encoder_that_cannot_be_had_is_told_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("NDDV_DATA", str(tmp_path))
+    ready = {"kind": "local", "path": "ready.npz", "read": "embeddings", "encoder": "hub"}
+    entry = {"data": "text", "sources": [ready, {"kind": "package"}]}
+    hub = {"sources": [{"kind": "official"}]}
+    allowed = ["local", "package"]
+    assert "its encoder: its sources (official)" in unavailable("x@hub", entry, hub, allowed)
+    assert unavailable("x@own", entry, {}, allowed) is None  # no weights, none needed
+    (tmp_path / "ready.npz").write_text("")
+    assert unavailable("x@hub", entry, hub, allowed) is None
 
 
 def test_an_unknown_name_is_listed_or_guessed():

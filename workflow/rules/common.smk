@@ -1,7 +1,8 @@
 """Names, paths and helpers that the rules share. No numerics."""
 
 from nddv.files import config_hash, source_hash
-from nddv.problems.registry import check_name, split_name, unavailable
+from nddv.problems.addresses import parse_corruption
+from nddv.problems.registry import check_name, code_hash, split_name, unavailable
 
 SEEDS = config["seeds"]
 NDDV_METHODS = [name for name in config["methods"] if name.startswith("nddv-")]
@@ -22,23 +23,47 @@ wildcard_constraints:
     baseline="|".join(BASELINES) or "none",
 
 
+# One's own table is always allowed: nothing else can stand in for it.
+ALLOWED = [*config["sources"], "file"]
+
+
+def check_problem(problem):
+    """Refuse a problem that is misspelt, before anything runs; say why one cannot be had."""
+    name, base = problem["dataset"], split_name(problem["dataset"])[0]
+    check_name(name, config["datasets"], config["encoders"])
+    parse_corruption(problem["corruption"])
+    entry = config["datasets"][base]
+    path = os.path.expanduser(entry.get("path", ""))
+    # Snakemake would take older results for good where their input is gone.
+    if path and not os.path.exists(path):
+        raise ValueError(
+            f"data set {base}: there is no file {path}, seen from {os.getcwd()}"
+        )
+    encoder = config["encoders"].get(split_name(name)[1])
+    return unavailable(name, entry, encoder, ALLOWED)
+
+
 # Problems whose data set cannot be had are left out here, and shown as gaps with the reason.
 PROBLEMS, GAPS = [], []
+ADDRESSES = set()
 for problem in config["problems"]:
-    name = problem["dataset"]
     try:
-        check_name(name, config["datasets"], config["encoders"])
+        reason = check_problem(problem)
+        address = PROBLEM.format(**problem)
+        if address in ADDRESSES:
+            raise ValueError(f"{address} is listed twice")
     except ValueError as error:
         raise WorkflowError(f"problems: {error}")
-    reason = unavailable(
-        name, config["datasets"][split_name(name)[0]], config["sources"]
-    )
+    ADDRESSES.add(address)
     if reason is None:
         PROBLEMS.append(problem)
     else:
-        GAPS.append({**problem, "reason": reason})
+        entry = config["datasets"][split_name(problem["dataset"])[0]]
+        about = {"title": entry.get("title", ""), "data": entry.get("data", "table")}
+        GAPS.append({**problem, **about, "reason": reason})
 if not PROBLEMS:
-    raise WorkflowError(f"problems: no data set can be had. {GAPS}")
+    reasons = "; ".join(f"{gap['dataset']}: {gap['reason']}" for gap in GAPS)
+    raise WorkflowError(f"problems: no data set can be had. {reasons}")
 DATASETS = list(dict.fromkeys(problem["dataset"] for problem in PROBLEMS))
 
 
@@ -73,7 +98,8 @@ def dataset_entry(wildcards):
 
 def own_file(wildcards):
     """The file of one's own table, so that a change of it is noticed; nothing for other data sets."""
-    return dataset_entry(wildcards).get("path", [])
+    path = dataset_entry(wildcards).get("path")
+    return os.path.expanduser(path) if path else []
 
 
 def encoder_entry(wildcards):
@@ -82,23 +108,20 @@ def encoder_entry(wildcards):
     return config["encoders"][name] if name else None
 
 
+def encoder_code(wildcards):
+    """The code of an encoder, one's own included, so that a change of it is noticed."""
+    return code_hash(encoder_entry(wildcards)["function"])
+
+
 def problem_options(wildcards):
     """What `make_problem` is told besides the address."""
-    resampled = {(one["dataset"], str(one["n"])) for one in PROBLEMS if one["resample"]}
+    address = PROBLEM.format(**wildcards)
+    resampled = {PROBLEM.format(**one) for one in PROBLEMS if one["resample"]}
     return {
         "sizes": config["sizes"],
         "corrupt_valid": config["corrupt_valid"],
-        "resample": (wildcards.dataset, wildcards.n) in resampled,
+        "resample": address in resampled,
     }
-
-
-def resampled_sizes():
-    """The sizes at which rows of a data set are drawn with replacement, by data set."""
-    found = {}
-    for problem in PROBLEMS:
-        if problem["resample"]:
-            found.setdefault(problem["dataset"], []).append(problem["n"])
-    return {name: sorted(set(sizes)) for name, sizes in found.items()}
 
 
 def baseline_settings(wildcards):

@@ -24,7 +24,7 @@ rule fetch_dataset:
     params:
         entry=dataset_entry,
         encoder=encoder_entry,
-        allowed=config["sources"],
+        allowed=ALLOWED,
         sources=source_hash("problems.fetch", "problems.registry"),
     message:
         "Files of {wildcards.dataset}"
@@ -82,6 +82,7 @@ rule encode_dataset:
         name="{collection}@{encoder}",
         entry=dataset_entry,
         encoder=encoder_entry,
+        encoder_code=encoder_code,
         sources=source_hash("problems.datasets", "problems.encoders"),
     message:
         "{wildcards.collection}, encoded by {wildcards.encoder}"

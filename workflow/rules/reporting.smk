@@ -26,7 +26,8 @@ rule dataset_table:
         runtime=10,
     params:
         config=config_hash([config["datasets"], config["encoders"], config["problems"]]),
-        resampled=resampled_sizes(),
+        problems=PROBLEMS,
+        sizes=config["sizes"],
         gaps=GAPS,
         sources=source_hash("files", "reporting.datasets"),
     message:
@@ -61,6 +62,7 @@ rule detection_table:
     params:
         config=config_hash(config),
         seeds=SEEDS,
+        corrupt_valid=config["corrupt_valid"],
         gaps=GAPS,
         sources=source_hash("files", "reporting.detection"),
     message:

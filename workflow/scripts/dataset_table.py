@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from nddv.files import log_to, read_json
+from nddv.problems.splits import part_sizes
 from nddv.reporting.datasets import dataset_table, format_datasets, read_published_datasets
 from nddv.reporting.tables import write_table
 
@@ -13,9 +14,10 @@ FOOTNOTE = (
 )
 
 
-def main(summary_paths, published_path, resampled, gaps, config, csv_path):
+def main(summary_paths, published_path, problems, sizes, gaps, config, csv_path):
     measured = [read_json(path) for path in summary_paths]
-    table = dataset_table(measured, resampled, read_published_datasets(published_path), gaps)
+    needed = [(one["dataset"], one["n"], part_sizes(one["n"], sizes)) for one in problems]
+    table = dataset_table(measured, needed, read_published_datasets(published_path), gaps)
     stem = Path(csv_path).with_suffix("")
     footnote = FOOTNOTE.format(config=config)
     write_table(stem, table.assign(config=config), format_datasets(table), TITLE, footnote)
@@ -26,7 +28,8 @@ if __name__ == "__main__":
         main(
             snakemake.input.summaries,
             snakemake.input.published,
-            snakemake.params.resampled,
+            snakemake.params.problems,
+            snakemake.params.sizes,
             snakemake.params.gaps,
             snakemake.params.config,
             snakemake.output.csv,

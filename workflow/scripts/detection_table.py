@@ -11,10 +11,10 @@ from nddv.reporting.tables import Provenance
 TITLE = "Detection of corrupted training points"
 
 
-def main(scores_paths, published_path, gaps, config, seeds, csv_path):
+def main(scores_paths, published_path, gaps, provenance, csv_path):
     scores = pd.concat([pd.read_csv(path) for path in scores_paths], ignore_index=True)
     table = detection_table(scores, read_published(published_path), gaps)
-    write_detection(Path(csv_path).with_suffix(""), table, TITLE, Provenance(config, seeds))
+    write_detection(Path(csv_path).with_suffix(""), table, TITLE, provenance)
 
 
 if __name__ == "__main__":
@@ -23,7 +23,8 @@ if __name__ == "__main__":
             snakemake.input.scores,
             snakemake.input.published,
             snakemake.params.gaps,
-            snakemake.params.config,
-            snakemake.params.seeds,
+            Provenance(
+                snakemake.params.config, snakemake.params.seeds, snakemake.params.corrupt_valid
+            ),
             snakemake.output.csv,
         )

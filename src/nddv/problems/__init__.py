@@ -1,5 +1,6 @@
 """Problems: a data set, encoded, split, standardised and corrupted, for one seed.
 
+    addresses   how problems are named
     registry    what the entries of config/datasets.yaml and config/encoders.yaml mean
     fetch       files, verified, from the first source that has them
     readers     files to tables, documents, pictures; formulas for those that are drawn
@@ -19,12 +20,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nddv.problems.addresses import address
     from nddv.problems.datasets import fetch_dataset, load_dataset
     from nddv.problems.make import make_problem
     from nddv.problems.problem import (
         Problem,
         Truth,
-        address,
         load_problem,
         load_truth,
         save_problem,
@@ -38,7 +39,7 @@ _HOMES = {
     "make_problem": "make",
     "Problem": "problem",
     "Truth": "problem",
-    "address": "problem",
+    "address": "addresses",
     "load_problem": "problem",
     "load_truth": "problem",
     "save_problem": "problem",

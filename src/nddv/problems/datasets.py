@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection as Names
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,19 +11,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from nddv.files import config_hash
 from nddv.problems.fetch import Fetched, cache_folder, fetch
 from nddv.problems.readers import Collection, Embeddings, Item, Lazy, read
-from nddv.problems.registry import Entry, overlaid, split_name, usable_sources, whole_entry
+from nddv.problems.registry import (
+    Entry,
+    code_hash,
+    overlaid,
+    split_name,
+    usable_sources,
+    whole_entry,
+)
 from nddv.problems.splits import stratified_splits
 from nddv.problems.tables import Table
-from nddv.tabular.encoding import Rules, describe, learn_encoding, read_target
+from nddv.tabular.encoding import MISSING_LEVEL, Rules, describe, learn_encoding, read_target
 from nddv.tabular.files import FileTable, TableError
 
 # A share of the smallest class that differs from the expected one by more is another data set.
 SHARE_TOLERANCE = 0.005
 MAXIMUM_CLASSES = 1000
+MAXIMUM_GROUPS = 50
 UNVERIFIED = {
     "generated": "a formula",
     "scikit-learn": "of the installed package",
@@ -48,13 +58,18 @@ class Files:
 
     @classmethod
     def again(cls, name: str, stored: Mapping[str, Any]) -> Files:
-        """The same files by the same sources, from the cache where they are; verified once more."""
-        return cls(
-            **{
-                key: replace(fetch(name, [one["source"]]), record=dict(one["record"]))
-                for key, one in stored.items()
-            }
-        )
+        """The same files by the same sources; those that have changed since are refused."""
+        found = {}
+        for key, one in stored.items():
+            fetched = fetch(name, [one["source"]])
+            record = dict(one["record"])
+            if fetched.record["sha256"] != record["sha256"]:
+                raise ValueError(
+                    f"{name}: the files from {record['where']} have changed since they were "
+                    "fetched; fetch them again (--forcerun fetch_dataset)"
+                )
+            found[key] = replace(fetched, record=record)
+        return cls(**found)
 
 
 def fetch_dataset(
@@ -70,8 +85,10 @@ def fetch_dataset(
     """
     short = split_name(name)[1]
     data = fetch(name, usable_sources(whole_entry(entry), short), allowed, progress)
-    if encoder is None or data.source.get("read") == "embeddings":
+    needs_weights = encoder is not None and encoder.get("sources")
+    if not needs_weights or data.source.get("read") == "embeddings":
         return Files(data)
+    assert encoder is not None
     return Files(data, fetch(f"encoder {short}", encoder["sources"], allowed, progress))
 
 
@@ -110,17 +127,21 @@ def load_dataset(
             raise ValueError(f"documents and pictures need an encoder: {name}@ENCODER")
         else:
             table = _encoded(name, content, spec, encoder, files, device, progress)
-        _check(table, spec)
+        _check_features(table, spec)
     except (ValueError, KeyError) as error:
         reason = f"its entry lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
             f"data set {name}, from {files.data.record['where']}: {reason}{_keys_hint(error)}"
         ) from error
+    notices = table.record.get("notices", [])
     record = {
         **table.record,
         "source": files.data.record,
-        "notes": [note for note in (entry.get("note"), source.get("note")) if note],
+        "notes": [note for note in (entry.get("note"), source.get("note"), *notices) if note],
     }
+    if progress:
+        for notice in notices:
+            tqdm.write(f"{name}: {notice}", file=sys.stderr)
     if files.weights:
         record["weights"] = files.weights.record
     return replace(table, name=name, record=record)
@@ -128,14 +149,19 @@ def load_dataset(
 
 def _keys_hint(error: Exception) -> str:
     if isinstance(error, TableError) and "--" in str(error):
-        return " (options with -- are keys of the entry, without the dashes)"
+        return " (in an entry, the keys drop, categorical, missing and na do what these options do)"
     return ""
 
 
 def _documents_of(table: FileTable, spec: Entry) -> Collection:
-    table.check_columns([spec["text"], spec["target"]], "text and target of the entry")
-    texts = table.frame[spec["text"]].astype(str).tolist()
-    return Collection(texts, table.frame[spec["target"]].to_numpy(dtype=np.str_))
+    columns = [spec["text"], spec["target"]]
+    table.check_columns(columns, "text and target of the entry")
+    for column in columns:
+        absent = np.flatnonzero(table.frame[column].isna())
+        if absent.size:
+            raise ValueError(f"{column!r} is missing at {table.where(int(absent[0]))}")
+    texts, labels = (table.frame[column].astype(str).tolist() for column in columns)
+    return Collection(texts, np.array(labels))
 
 
 def _numeric(table: FileTable, spec: Entry) -> Table:
@@ -146,16 +172,13 @@ def _numeric(table: FileTable, spec: Entry) -> Table:
     labels = _target(table, target, spec.get("binarise"))
     y, classes = _classes(labels, spec.get("class_names", {}))
     rows = _balanced(y, spec) if spec.get("balance") else np.arange(len(y))
-    _check_rows(len(rows), spec)
+    _check_labels(y[rows], spec)
     rows = rows[_subset(y[rows], spec)]
-    if "features" in spec:
-        table.check_columns(spec["features"], "features of the entry")
-        used = set(spec["features"])
-    else:
-        used = set(frame.columns) - {target, *spec.get("drop", ())}
-        table.check_columns(spec.get("drop", ()), "drop of the entry")
-    if group is not None:
-        table.check_columns([group], "group of the entry")
+    table.check_columns(spec.get("features", ()), "features of the entry")
+    table.check_columns(spec.get("drop", ()), "drop of the entry")
+    if target in spec.get("features", ()):
+        raise ValueError(f"the target {target!r} is among the features")
+    used = set(spec.get("features", frame.columns)) - {target, *spec.get("drop", ())}
     rules = Rules(
         ignore=tuple(c for c in frame.columns if c not in used),
         categorical=tuple(spec.get("categorical", ())),
@@ -165,7 +188,7 @@ def _numeric(table: FileTable, spec: Entry) -> Table:
     )
     encoding = learn_encoding(table, rules)
     X = encoding.apply(table).to_numpy()[rows]
-    codes, names = (None, []) if group is None else _classes(frame[group].astype(str).to_numpy())
+    codes, names = (None, []) if group is None else _groups(table, group)
     return Table(
         X,
         y[rows],
@@ -199,6 +222,20 @@ def _classes(
     return codes.astype(np.int64), [names_of.get(str(name), str(name)) for name in names]
 
 
+def _groups(table: FileTable, column: str) -> tuple[NDArray[np.int64], list[str]]:
+    """Codes of the group attribute; rows without an entry are a group of their own."""
+    table.check_columns([column], "group of the entry")
+    series = table.frame[column]
+    words = series.astype(object).where(series.notna(), MISSING_LEVEL).astype(str)
+    names, codes = np.unique(words.to_numpy(dtype=np.str_), return_inverse=True)
+    if not 2 <= len(names) <= MAXIMUM_GROUPS:
+        raise ValueError(
+            f"the group {column!r} has {len(names)} levels; groups to compare are at least 2 and "
+            f"at most {MAXIMUM_GROUPS}"
+        )
+    return codes.astype(np.int64), [str(name) for name in names]
+
+
 def _balanced(y: NDArray[np.int64], spec: Entry) -> NDArray[np.intp]:
     """As many rows of every class as the smallest has, drawn by the data seed, in file order."""
     rng = np.random.default_rng(int(spec.get("data_seed", 0)))
@@ -210,10 +247,15 @@ def _balanced(y: NDArray[np.int64], spec: Entry) -> NDArray[np.intp]:
 def _subset(y: NDArray[np.int64], spec: Entry) -> NDArray[np.intp]:
     """The rows that are kept: ``rows`` of them, stratified, in file order; all unless asked."""
     wanted = spec.get("rows")
-    if wanted is None or wanted >= len(y):
+    if wanted is None:
         return np.arange(len(y))
+    if wanted > len(y):
+        raise ValueError(f"{wanted} rows are asked for ('rows'), but there are only {len(y)}")
     rng = np.random.default_rng(int(spec.get("data_seed", 0)))
-    return np.sort(stratified_splits(y, {"kept": int(wanted)}, rng)["kept"])
+    kept = np.sort(stratified_splits(y, {"kept": int(wanted)}, rng)["kept"])
+    if len(np.unique(y[kept])) < len(np.unique(y)):
+        raise ValueError(f"{wanted} rows ('rows') leave a class without any: raise them")
+    return kept
 
 
 def _encoded(
@@ -227,7 +269,7 @@ def _encoded(
 ) -> Table:
     """Encode documents or pictures, or take the embeddings as they are."""
     y, classes = _classes(content.labels, spec.get("class_names", {}))
-    _check_rows(len(y), spec)
+    _check_labels(y, spec)
     rows = _subset(y, spec)
     if isinstance(content, Collection):
         items = Lazy(len(rows), lambda i: content.items[int(rows[i])])
@@ -259,37 +301,38 @@ def _embedded(
     """Encode items, resuming from the shards in the cache that the same inputs have left there."""
     from nddv.problems.encoders import embed, load_encoder
 
-    assert files.weights is not None
-    assert files.weights.folder is not None
-    checksums = [files.data.record["sha256"], files.weights.record["sha256"]]
-    settings = [encoder["function"], encoder.get("settings", {})]
+    function, weights = encoder["function"], files.weights
+    checksums = [files.data.record["sha256"], weights and weights.record["sha256"]]
+    settings = [function, code_hash(function), encoder.get("settings", {})]
     key = config_hash([checksums, settings, choice])
     store = cache_folder() / "embeddings" / f"{name}-{key}"
-    encode = load_encoder(encoder, files.weights.folder, device)
+    encode = load_encoder(encoder, weights.folder if weights else None, device)
     return embed(items, encode, encoder["dimension"], store, progress=progress, label=name)
 
 
-def _check_rows(rows: int, spec: Entry) -> None:
-    expected = spec.get("expect", {}).get("rows")
-    if expected is not None and rows != expected:
-        raise ValueError(f"it has {rows} rows, but its entry expects {expected}")
-
-
-def _check(table: Table, spec: Entry) -> None:
-    """Compare what was loaded with what the entry expects."""
+def _check_labels(y: NDArray[np.int64], spec: Entry) -> None:
+    """Compare the labels of the whole data set with what the entry expects."""
     expect: Mapping[str, Any] = spec.get("expect", {})
-    share = float(np.bincount(table.y).min() / len(table.y))
+    counts = np.bincount(y)
+    share = float(counts.min() / len(y))
     wrong = []
-    if "features" in expect and table.X.shape[1] != expect["features"]:
-        wrong.append(f"{table.X.shape[1]} features, not {expect['features']}")
-    if "classes" in expect and len(table.classes) != expect["classes"]:
-        wrong.append(f"{len(table.classes)} classes, not {expect['classes']}")
-    if "minority" in expect and abs(share - expect["minority"]) > SHARE_TOLERANCE:
+    if len(y) != expect.get("rows", len(y)):
+        wrong.append(f"{len(y)} rows, not {expect['rows']}")
+    if len(counts) != expect.get("classes", len(counts)):
+        wrong.append(f"{len(counts)} classes, not {expect['classes']}")
+    if abs(share - expect.get("minority", share)) > SHARE_TOLERANCE:
         wrong.append(f"{share:.3f} of the rows in the smallest class, not {expect['minority']}")
-    if not np.isfinite(table.X).all():
-        wrong.append("values that are not finite")
     if wrong:
         raise ValueError(f"it is not what its entry expects: {'; '.join(wrong)}")
+
+
+def _check_features(table: Table, spec: Entry) -> None:
+    features = table.X.shape[1]
+    expected = spec.get("expect", {}).get("features", features)
+    if features != expected:
+        raise ValueError(f"it is not what its entry expects: {features} features, not {expected}")
+    if not np.isfinite(table.X).all():
+        raise ValueError("some of its numbers are not finite")
 
 
 def summary(table: Table, entry: Entry) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nddv.problems.corruption import KINDS, corrupt, parse_corruption
-from nddv.problems.problem import PARTS, Problem, Truth, address
+from nddv.problems.addresses import KINDS, address, parse_corruption
+from nddv.problems.corruption import corrupt
+from nddv.problems.problem import PARTS, Problem, Truth
 from nddv.problems.splits import part_sizes, standardise, stratified_splits
 from nddv.problems.tables import Table
 
@@ -98,9 +99,10 @@ def _parts(
     y = {part: table.y[rows[part]] for part in PARTS}
     missing = sorted(set(range(len(table.classes))) - set(y["train"].tolist()))
     if missing:
+        shown = ", ".join(table.classes[c] for c in missing[:5])
+        more = f" and {len(missing) - 5} others" if len(missing) > 5 else ""
         raise ValueError(
-            f"n={len(y['train'])} leaves no training point of class "
-            f"{', '.join(table.classes[c] for c in missing)}; raise n"
+            f"n={len(y['train'])} leaves no training point of class {shown}{more}; raise n"
         )
     drawn = {part: np.asarray(table.X[rows[part]]) for part in PARTS}
     for part, X in drawn.items():

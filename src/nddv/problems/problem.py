@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nddv.files import load_arrays, save_arrays
-from nddv.problems.corruption import KINDS, parse_corruption
+from nddv.problems.addresses import KINDS
 
 PARTS = ("train", "valid", "test", "meta")
 
@@ -82,12 +82,6 @@ class Truth:
     def mask(self) -> NDArray[np.bool_]:
         """(n,) bool, True where the training point was corrupted."""
         return self.kinds != KINDS.index("clean")
-
-
-def address(dataset: str, n: int, corruption: str, seed: int) -> str:
-    """Name a problem as files, tables and logs do: ``{dataset}/n{n}/{corruption}/seed{seed}``."""
-    parse_corruption(corruption)
-    return f"{dataset}/n{n}/{corruption}/seed{seed}"
 
 
 def save_problem(path: str | Path, problem: Problem) -> None:

@@ -144,6 +144,8 @@ def _is_picture(name: str) -> bool:
 def _labelled(names: Sequence[str], pattern: str) -> dict[str, str]:
     """The names in which the pattern is found, in order, with the class that it captures."""
     expression = re.compile(pattern)
+    if expression.groups != 1:
+        raise ValueError(f"the label pattern {pattern!r} must have one group (...), for the class")
     found = {name: match[1] for name in sorted(names) if (match := expression.search(name))}
     if not found:
         shown = ", ".join(sorted(names)[:3]) or "none"

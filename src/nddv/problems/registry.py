@@ -7,10 +7,14 @@ encoder.
 from __future__ import annotations
 
 import difflib
+import hashlib
+import importlib.util
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from nddv.files import HASH_LENGTH, source_hash
 
 Entry = Mapping[str, Any]
 
@@ -121,19 +125,43 @@ def usable_sources(entry: Entry, encoder: str | None) -> list[dict[str, Any]]:
     ]
 
 
+def code_hash(function: str) -> str:
+    """Hash the code of a ``module:function`` without importing it, so that a change is noticed."""
+    module = function.partition(":")[0]
+    if module.startswith("nddv."):
+        return source_hash(module.removeprefix("nddv."))
+    found = importlib.util.find_spec(module)
+    if found is None or found.origin is None:
+        return ""  # the encoder says so when it is loaded
+    return hashlib.sha256(Path(found.origin).read_bytes()).hexdigest()[:HASH_LENGTH]
+
+
 def overlaid(entry: Entry, source: Entry) -> dict[str, Any]:
     """The entry as one of its sources sees it: the keys of the source win."""
     expect = {**entry.get("expect", {}), **source.get("expect", {})}
     return {**entry, **source, "expect": expect}
 
 
-def unavailable(name: str, entry: Entry, allowed: Collection[str]) -> str | None:
-    """Why no source of a data set can be tried at all; None where one can.
+def unavailable(
+    name: str, entry: Entry, encoder: Entry | None, allowed: Collection[str]
+) -> str | None:
+    """Why no source of a data set, or of its encoder, can be tried at all; None where one can.
 
     Only what can be told without trying is looked at: kinds that are not allowed, and files that
     the user would have to supply and has not.
     """
     sources = usable_sources(whole_entry(entry), split_name(name)[1])
+    reason = _nothing_to_try(sources, allowed)
+    if reason or encoder is None or not encoder.get("sources"):
+        return reason
+    ready = [source for source in sources if source.get("read") == "embeddings"]
+    if ready and _nothing_to_try(ready, allowed) is None:
+        return None
+    lacking = _nothing_to_try(encoder["sources"], allowed)
+    return lacking and f"its encoder: {lacking}"
+
+
+def _nothing_to_try(sources: Sequence[Entry], allowed: Collection[str]) -> str | None:
     possible = [source for source in sources if source["kind"] in allowed]
     if not possible:
         kinds = ", ".join(dict.fromkeys(source["kind"] for source in sources))
@@ -141,7 +169,7 @@ def unavailable(name: str, entry: Entry, allowed: Collection[str]) -> str | None
     if any(source["kind"] != "local" for source in possible):
         return None
     folder = os.environ.get("NDDV_DATA")
-    if folder is not None and any((Path(folder) / source["path"]).exists() for source in possible):
+    if folder and any(Path(folder, s["path"]).expanduser().exists() for s in possible):
         return None
     paths = ", ".join(source["path"] for source in possible)
     return f"you supply its files ({paths}) in the folder that NDDV_DATA names"

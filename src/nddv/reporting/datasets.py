@@ -37,18 +37,18 @@ def read_published_datasets(path: str | Path) -> pd.DataFrame:
 
 def dataset_table(
     measured: Sequence[Mapping[str, Any]],
-    resampled: Mapping[str, Sequence[int]],
+    needed: Sequence[tuple[str, int, Mapping[str, int]]],
     published: pd.DataFrame,
     gaps: Sequence[Mapping[str, Any]],
 ) -> pd.DataFrame:
-    """One row for every data set that was loaded; then, as gaps, those of the paper that were not.
+    """One row for every data set that was loaded; then, as gaps, those that were not.
 
     Parameters
     ----------
     measured : the summary of each data set (:func:`nddv.problems.datasets.summary`).
-    resampled : the sizes n at which rows of a data set are drawn with replacement.
+    needed : data set, n and rows of every part, for each problem.
     published : as :func:`read_published_datasets` gives it.
-    gaps : problems whose data set could not be had, each with the ``reason``.
+    gaps : problems whose data set could not be had: ``dataset``, ``title``, ``data``, ``reason``.
     """
     paper = published.set_index("dataset")
     rows = []
@@ -60,25 +60,34 @@ def dataset_table(
             "type": KINDS[one["data"]],
             "group": one["group"] or "Class label",
             "encoder": encoder,
+            **_printed(printed),
         }
-        if printed is not None:
-            row |= {f"{key}_paper": printed[key] for key in ("rows", "features", "minority")}
-        notes = _departures(one, encoder, printed)
-        notes += [
-            f"n={n} is drawn with replacement, from disjoint rows for every part"
-            for n in resampled.get(one["dataset"], ())
-        ]
-        rows.append({**row, "deviations": "; ".join([*notes, *one["notes"]])})
-    loaded = {one["dataset"].partition("@")[0] for one in measured}
-    reasons = {gap["dataset"].partition("@")[0]: gap["reason"] for gap in gaps}
+        notes = [*_departures(one, encoder, printed), *_resampled(one, needed), *one["notes"]]
+        rows.append({**row, "deviations": "; ".join(notes)})
+    named = {one["dataset"] for one in measured}
+    for gap in gaps:
+        if gap["dataset"] not in named:
+            base, _, encoder = gap["dataset"].partition("@")
+            about = {
+                "title": gap["title"] or base,
+                "type": KINDS[gap["data"]],
+                "encoder": encoder,
+            }
+            printed = paper.loc[base] if base in paper.index else None
+            row = {"dataset": gap["dataset"], **about, **_printed(printed)}
+            rows.append({**row, "deviations": gap["reason"]})
+            named.add(gap["dataset"])
     for base, printed in paper.iterrows():
-        if base not in loaded:
-            gap = {f"{key}_paper": printed[key] for key in ("rows", "features", "minority")}
-            text = {key: printed[key] for key in ("title", "type", "group")}
-            rows.append(
-                {"dataset": base, **text, **gap, "deviations": reasons.get(str(base), NOT_LOADED)}
-            )
+        if base not in {name.partition("@")[0] for name in named}:
+            about = {key: printed[key] for key in ("title", "type", "group")}
+            rows.append({"dataset": base, **about, **_printed(printed), "deviations": NOT_LOADED})
     return pd.DataFrame(rows).reindex(columns=["dataset", *HEADINGS])
+
+
+def _printed(printed: pd.Series | None) -> dict[str, Any]:
+    """What the paper prints, in columns of its own."""
+    keys = ("rows", "features", "minority")
+    return {} if printed is None else {f"{key}_paper": printed[key] for key in keys}
 
 
 def _departures(one: Mapping[str, Any], encoder: str, printed: pd.Series | None) -> list[str]:
@@ -88,11 +97,27 @@ def _departures(one: Mapping[str, Any], encoder: str, printed: pd.Series | None)
     found = []
     if one["kind"] == "generated":
         found.append("drawn from its formula: equivalent rows, not the published ones")
-    if not pd.isna(printed["rows"]) and one["rows"] != printed["rows"]:
-        found.append(f"{one['rows']} rows instead of {printed['rows']:.0f}")
+    for key in ("rows", "features"):
+        if not pd.isna(printed[key]) and one[key] != printed[key]:
+            what = {"rows": "rows", "features": "dimensions"}[key]
+            found.append(f"{one[key]} {what} instead of {printed[key]:.0f}")
     if printed["encoder"] and encoder != printed["encoder"]:
         found.append(f"encoder {encoder} instead of {printed['encoder']}")
     return found
+
+
+def _resampled(
+    one: Mapping[str, Any], needed: Sequence[tuple[str, int, Mapping[str, int]]]
+) -> list[str]:
+    """The sizes at which the data set has too few rows, so that they were drawn repeatedly."""
+    sizes = {
+        n
+        for name, n, parts in needed
+        if name == one["dataset"] and sum(parts.values()) > one["rows"]
+    }
+    return [
+        f"n={n} is drawn with replacement, from disjoint rows for every part" for n in sorted(sizes)
+    ]
 
 
 def format_datasets(table: pd.DataFrame) -> pd.DataFrame:

@@ -117,26 +117,13 @@ def _absent_data_sets(
     scores: pd.DataFrame, published: pd.DataFrame, gaps: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, object]]:
     """One gap row for every problem, of the paper or of the configuration, that was not run."""
-    run = {
-        tuple(_in_paper(problem).values())
-        for problem in scores[PROBLEM].drop_duplicates().to_dict("records")
-    }
-    reasons = {
-        tuple(_in_paper({name: gap[name] for name in PROBLEM}).values()): gap["reason"]
-        for gap in gaps
-    }
-    printed = published[PROBLEM].drop_duplicates().itertuples(index=False, name=None)
-    return [
-        {
-            **dict(zip(PROBLEM, problem, strict=True)),
-            "method": "all",
-            "title": "(every method)",
-            "runs": 0,
-            "note": reasons.get(problem, NOT_RUN),
-        }
-        for problem in dict.fromkeys([*map(tuple, printed), *reasons])
-        if problem not in run
-    ]
+    run = scores[PROBLEM].drop_duplicates().to_dict("records")
+    absent = [({name: gap[name] for name in PROBLEM}, gap["reason"]) for gap in gaps]
+    told = [_in_paper(problem) for problem in [*run, *(problem for problem, _ in absent)]]
+    printed = published[PROBLEM].drop_duplicates().to_dict("records")
+    absent += [(problem, NOT_RUN) for problem in printed if problem not in told]
+    nothing = {"method": "all", "title": "(every method)", "runs": 0}
+    return [{**problem, **nothing, "note": reason} for problem, reason in absent]
 
 
 HEADINGS = {

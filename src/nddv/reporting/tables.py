@@ -18,11 +18,13 @@ class Provenance:
 
     config: str
     seeds: Sequence[int]
+    corrupt_valid: bool = False
 
     def sentence(self) -> str:
         """Say it in one line."""
         seeds = ", ".join(str(seed) for seed in self.seeds)
-        return f"Mean ± standard deviation over seeds {seeds}. Configuration {self.config}."
+        regime = " The validation part is corrupted as well." if self.corrupt_valid else ""
+        return f"Mean ± standard deviation over seeds {seeds}.{regime} Configuration {self.config}."
 
 
 def mean_and_spread(mean: float, spread: float, digits: int) -> str:

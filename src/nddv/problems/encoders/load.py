@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 Encode = Callable[[Sequence[Any]], NDArray[np.float32]]
 
 
-def load_encoder(entry: Mapping[str, Any], folder: str | Path, device: str = "auto") -> Encode:
+def load_encoder(
+    entry: Mapping[str, Any], folder: str | Path | None, device: str = "auto"
+) -> Encode:
     """Make the encoder that an entry describes.
 
     What it returns is checked where it is used: by :func:`~nddv.problems.encoders.embed`, which
@@ -25,13 +27,13 @@ def load_encoder(entry: Mapping[str, Any], folder: str | Path, device: str = "au
     Parameters
     ----------
     entry : with ``function``, as ``"module:function"``, and ``settings``, its keyword arguments.
-    folder : where the files of the entry's source lie.
+    folder : where the files of the entry's source lie; None for an encoder without files.
     device : "auto" (a GPU where there is one), "cpu" or "cuda".
     """
     name = str(entry["function"])
     function = _find(name)
     settings = dict(entry.get("settings") or {})
-    arguments = (Path(folder), _device(device))
+    arguments = (None if folder is None else Path(folder), _device(device))
     try:
         inspect.signature(function).bind(*arguments, **settings)
     except TypeError as error:

@@ -22,11 +22,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tqdm import tqdm
+
 from nddv.problems.fetch.download import download
 from nddv.problems.fetch.errors import ChecksumError, DownloadError
 
 ATTEMPTS = 3
 PAUSE_SECONDS = 2.0
+POLL_SECONDS = 0.1
 SHOWN_LINES = 3
 # pip and npm themselves try again to connect; these are failures in mid-download.
 _PASSING = re.compile(
@@ -41,7 +44,9 @@ _NOISE = re.compile(
 _COUNT = re.compile(r"Retrying \(Retry\(.*?\)\) after ")
 
 
-def download_wheel(requirement: str, extra: Sequence[str], folder: Path) -> Path:
+def download_wheel(
+    requirement: str, extra: Sequence[str], folder: Path, progress: bool = True
+) -> Path:
     """Download the wheel of ``"name==version"`` with pip into ``folder``; give its path.
 
     ``extra`` are further arguments of ``pip download``, for a wheel of another platform.
@@ -52,7 +57,7 @@ def download_wheel(requirement: str, extra: Sequence[str], folder: Path) -> Path
         )
     command = [sys.executable, "-m", "pip", "download", *extra]
     command += ["--no-deps", "--only-binary=:all:", "--progress-bar=off", requirement, "--dest"]
-    return _one_file(command, folder)
+    return _one_file(command, folder, requirement if progress else None)
 
 
 def download_npm(package: str, folder: Path, progress: bool = True) -> Path:
@@ -60,7 +65,8 @@ def download_npm(package: str, folder: Path, progress: bool = True) -> Path:
     npm = shutil.which("npm")
     if npm is None:
         return _without_npm(package, folder.parent, progress)
-    return _one_file([npm, "pack", package, "--ignore-scripts", "--pack-destination"], folder)
+    command = [npm, "pack", package, "--ignore-scripts", "--pack-destination"]
+    return _one_file(command, folder, package if progress else None)
 
 
 def _without_npm(package: str, folder: Path, progress: bool) -> Path:
@@ -100,7 +106,7 @@ def _npm_registry() -> str:
     )
 
 
-def _one_file(command: Sequence[str], folder: Path) -> Path:
+def _one_file(command: Sequence[str], folder: Path, label: str | None) -> Path:
     """Run a command that takes a folder as its last argument and leaves one file there.
 
     ``folder`` appears only when the file is complete; if it is there already, nothing is run.
@@ -110,27 +116,56 @@ def _one_file(command: Sequence[str], folder: Path) -> Path:
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             target = Path(scratch, "file")
             target.mkdir()
-            _run([*command, str(target)], Path(scratch))
+            _run([*command, str(target)], Path(scratch), label)
             if len(files := list(target.iterdir())) != 1:
                 raise DownloadError(f"one file was expected of {command}, but it left {files}")
             target.rename(folder)
     return next(folder.iterdir())
 
 
-def _run(command: Sequence[str], scratch: Path) -> None:
-    """Run a client; again, after a pause, where it failed for a reason that may pass."""
+def _run(command: Sequence[str], scratch: Path, label: str | None) -> None:
+    """Run a client; again, after a pause, where it failed for a reason that may pass.
+
+    label : of the progress bar; None for no bar.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        code, told = _client(command, scratch, label)
+        if code == 0:
+            return
+        if attempt == ATTEMPTS or not _PASSING.search(told):
+            name = "npm" if "pack" in command else "pip"
+            raise DownloadError(f"{name} failed: {_reason(told)}")
+        time.sleep(PAUSE_SECONDS * 2 ** (attempt - 1))
+
+
+def _client(command: Sequence[str], scratch: Path, label: str | None) -> tuple[int, str]:
+    """Run a client, showing how much it has written; give its exit code and what it said."""
     # The client's own temporary files go to where they are cleaned up, and where there is room.
     environment = {**os.environ, "TMPDIR": str(scratch)}
-    for attempt in range(1, ATTEMPTS + 1):
-        done = subprocess.run(
-            command, cwd=scratch, env=environment, capture_output=True, text=True, check=False
+    bar = tqdm(desc=label, unit="B", unit_scale=True, mininterval=1.0, disable=label is None)
+    with bar, tempfile.TemporaryFile("w+") as output:
+        client = subprocess.Popen(
+            command, cwd=scratch, env=environment, stdout=output, stderr=subprocess.STDOUT
         )
-        if done.returncode == 0:
-            return
-        if attempt == ATTEMPTS or not _PASSING.search(done.stdout + done.stderr):
-            client = "npm" if "pack" in command else "pip"
-            raise DownloadError(f"{client} failed: {_reason(done.stdout + done.stderr)}")
-        time.sleep(PAUSE_SECONDS * 2 ** (attempt - 1))
+        try:
+            while client.poll() is None:
+                time.sleep(POLL_SECONDS)
+                bar.update(max(0, _bytes_below(scratch) - bar.n))
+        finally:  # if we are interrupted, so is the client
+            client.kill()
+            client.wait()
+        output.seek(0)
+        return client.returncode, output.read()
+
+
+def _bytes_below(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.lstat().st_size
+        except FileNotFoundError:  # the client has just moved it
+            continue
+    return total
 
 
 def _reason(output: str) -> str:

