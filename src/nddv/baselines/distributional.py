@@ -1,0 +1,44 @@
+"""DU-Shapley: Shapley values from random pools, one for each size.
+
+Garrido-Lucero et al., "DU-Shapley: a Shapley value proxy for efficient dataset valuation",
+NeurIPS 2024.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nddv.baselines.leave_one_out import marginals_at_size
+from nddv.values import Values
+
+if TYPE_CHECKING:
+    from nddv.coalitions import Game
+
+
+def du_shapley(game: Game, rng: np.random.Generator, num_pools: int = 100) -> Values:
+    """Discrete uniform Shapley values, each data owner having one point.
+
+    ψ_i = E[U(D_k ∪ i) − U(D_k)] with k uniform on 0, …, n−1 and D_k a random pool of k points
+    without i. The paper takes one pool for each k. For single points this is the Shapley value,
+    estimated with stratified sizes, and the utility may depend on more than the size.
+
+    Parameters
+    ----------
+    num_pools : even. The sizes are cut into half as many strata of equal probability, and two pools
+        drawn from each: their differences give unbiased standard errors. 2n is two for each size.
+
+    Notes
+    -----
+    The cost is ``num_pools · (n + 2)`` fits: points that are not in the pool share it.
+    """
+    if num_pools < 2 or num_pools % 2:
+        raise ValueError(f"num_pools must be even and at least 2, got {num_pools}")
+    n, strata = game.n, num_pools // 2
+    stratum = np.repeat(np.arange(strata), 2)
+    sizes = ((stratum + rng.random(num_pools)) * n / strata).astype(np.intp)
+    ranks = rng.permuted(np.broadcast_to(np.arange(n), (num_pools, n)), axis=1)
+    pairs = marginals_at_size(game, ranks, sizes).reshape(strata, 2, n)
+    stderr = np.sqrt((np.diff(pairs, axis=1) ** 2).sum(axis=(0, 1))) / num_pools
+    return Values(pairs.mean(axis=(0, 1)), stderr, {"fits": num_pools * (n + 2)})

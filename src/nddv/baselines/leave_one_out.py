@@ -1,0 +1,63 @@
+"""Leave-one-out, and the marginal contribution of every point to a coalition of a given size.
+
+Leave-one-out is the marginal contribution to all others; DU-Shapley averages over all sizes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nddv.values import Values
+
+if TYPE_CHECKING:
+    from nddv.coalitions import Game
+
+CHUNK_ELEMENTS = 16_000_000
+
+
+def leave_one_out(game: Game) -> Values:
+    """Leave-one-out values U(N) − U(N∖i) (Cook 1977; Koh and Liang 2017).
+
+    A game that has a shorter way to all U(N∖i), a method ``leave_one_out()``, is asked for it.
+    """
+    n = game.n
+    if hasattr(game, "leave_one_out"):
+        values = game.utilities(np.ones((1, n), dtype=bool)) - game.leave_one_out()
+    else:
+        values = marginals_at_size(game, np.arange(n)[None, :], np.array([n - 1]))[0]
+    return Values(values, record={"fits": n + 1})
+
+
+def marginals_at_size(
+    game: Game, ranks: NDArray[np.intp], sizes: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Marginal contributions U(D ∪ i) − U(D) of every point i to a coalition D of k other points.
+
+    D are the first k points of an order without i, so in a random order it is a random coalition.
+    Nearly everything is shared: points beyond the first k + 1 enter the first k, the others leave
+    the first k + 1.
+
+    Parameters
+    ----------
+    ranks : (P, n) place of every point in each of P orders, from 0.
+    sizes : (P,) k, from 0 to n − 1.
+
+    Returns
+    -------
+    (P, n) from n + 2 utilities an order.
+    """
+    smaller, larger = ranks < sizes[:, None], ranks <= sizes[:, None]
+    changed = np.empty(ranks.size)
+    step = max(1, CHUNK_ELEMENTS // game.n)
+    for start in range(0, ranks.size, step):
+        order, point = np.divmod(np.arange(start, min(start + step, ranks.size)), game.n)
+        leaves = larger[order, point]
+        coalitions = np.where(leaves[:, None], larger[order], smaller[order])
+        coalitions[np.arange(len(point)), point] = ~leaves
+        changed[start : start + step] = game.utilities(coalitions)
+    by_point = changed.reshape(ranks.shape)
+    with_all, with_fewer = game.utilities(larger)[:, None], game.utilities(smaller)[:, None]
+    return np.where(larger, with_all - by_point, by_point - with_fewer)
