@@ -1,0 +1,134 @@
+"""Data Shapley and Beta Shapley from the utilities along random permutations.
+
+Both are semivalues φ_i = 1/n Σ_{j=0}^{n−1} w_j E_{|S|=j, i∉S} [U(S ∪ i) − U(S)], with weights of
+mean one. In a random permutation the position of a point is uniform, and the points before it are a
+random coalition. So w_j·[U(S ∪ i) − U(S)] at its position j has the expectation φ_i, and one set of
+permutations serves any number of weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln
+
+from nddv.values import Values
+
+if TYPE_CHECKING:
+    from nddv.coalitions import Game
+
+
+def data_shapley(game: Game, rng: np.random.Generator, **sampling: Any) -> Values:
+    """Data Shapley values (Ghorbani and Zou 2019, ICML): all coalition sizes weigh the same.
+
+    They sum to U(N) − U(∅), however few permutations there are. ``sampling`` as in
+    :func:`permutation_semivalues`.
+    """
+    return permutation_semivalues(game, rng, {"shapley": np.ones(game.n)}, **sampling)["shapley"]
+
+
+def beta_shapley(
+    game: Game, rng: np.random.Generator, alpha: float = 4.0, beta: float = 1.0, **sampling: Any
+) -> Values:
+    """Beta(α, β)-Shapley values (Kwon and Zou 2022, AISTATS).
+
+    α > β leans towards small coalitions, where a single point matters more; α = β = 1 is Data
+    Shapley. ``sampling`` as in :func:`permutation_semivalues`.
+    """
+    weights = {"beta": beta_weights(game.n, alpha, beta)}
+    return permutation_semivalues(game, rng, weights, **sampling)["beta"]
+
+
+def beta_weights(n: int, alpha: float, beta: float) -> NDArray[np.float64]:
+    """Weights w_j ∝ B(j+β, n−j−1+α) / B(j+1, n−j) of the coalition sizes j = 0, …, n−1, mean one.
+
+    Equations (3) and (5) of Kwon and Zou (2022), in logarithms: the factors underflow from about
+    n = 1,000 on while their ratio is of order one.
+    """
+    if alpha <= 0 or beta <= 0:
+        raise ValueError(f"alpha and beta must be positive, got {alpha} and {beta}")
+    size = np.arange(n)
+    logarithm = betaln(size + beta, n - size - 1 + alpha) - betaln(size + 1, n - size)
+    weights = np.exp(logarithm - logarithm.max())
+    return np.asarray(weights / weights.mean(), dtype=np.float64)
+
+
+def permutation_semivalues(
+    game: Game,
+    rng: np.random.Generator,
+    weights: Mapping[str, NDArray[np.float64]],
+    max_permutations: int = 100,
+    precision: float = 0.0,
+    tolerance: float = 0.0,
+    batch: int = 50,
+) -> dict[str, Values]:
+    """Several semivalues from one set of random permutations.
+
+    Parameters
+    ----------
+    weights : name -> (n,) weights of the coalition sizes 0, …, n−1, with mean one.
+    max_permutations : at least 2; where sampling ends at the latest.
+    precision : sampling ends when no standard error, of any point and semivalue, exceeds this, in
+        units of the utility. Checked after each batch. At 0 only values without any spread do.
+    tolerance : a permutation is cut once its utility is this close to U(N), and the rest of it
+        contributes nothing (Ghorbani and Zou's truncation). 0: never; the values are then unbiased.
+    batch : permutations walked at once.
+
+    Returns
+    -------
+    name -> Values with standard errors over permutations. The record tells how many permutations
+    and positions were evaluated, and U(∅) and U(N).
+    """
+    if max_permutations < 2:
+        raise ValueError(f"max_permutations must be at least 2, got {max_permutations}")
+    stacked = np.stack(list(weights.values()))
+    done, fits = 0, 0
+    mean, squares = np.zeros_like(stacked), np.zeros_like(stacked)
+    stderr = np.full_like(stacked, np.inf)
+    while done < max_permutations and stderr.max() > precision:
+        count = min(batch, max_permutations - done)
+        orders = rng.permuted(np.broadcast_to(np.arange(game.n), (count, game.n)), axis=1)
+        utilities, evaluated = game.walk(orders, tolerance)
+        new = walk_contributions(utilities, orders, stacked)
+        fits += int(evaluated.sum())
+
+        # Means and sums of squared deviations of two samples put together (Chan et al. 1979).
+        total = done + count
+        shift = new.mean(axis=0) - mean
+        squares += ((new - new.mean(axis=0)) ** 2).sum(axis=0) + shift**2 * done * count / total
+        mean += shift * count / total
+        done = total
+        if done > 1:
+            stderr = np.sqrt(squares / (done * (done - 1)))
+    record = {
+        "permutations": done,
+        "fits": fits,
+        "largest_stderr": float(stderr.max()),
+        "utility_empty": float(utilities[0, 0]),
+        "utility_all": float(utilities[0, -1]),
+    }
+    return {name: Values(mean[k], stderr[k], dict(record)) for k, name in enumerate(weights)}
+
+
+def walk_contributions(
+    utilities: NDArray[np.float64], orders: NDArray[np.intp], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weighted marginal contribution of every point at its place in every permutation.
+
+    Parameters
+    ----------
+    utilities : (P, n+1) of the prefixes of 0, …, n points.
+    orders : (P, n) permutations.
+    weights : (W, n) by the number of points before.
+
+    Returns
+    -------
+    (P, W, n), the last axis by point.
+    """
+    marginals = weights * np.diff(utilities, axis=1)[:, None, :]
+    contributions = np.empty_like(marginals)
+    np.put_along_axis(contributions, orders[:, None, :], marginals, axis=2)
+    return contributions
