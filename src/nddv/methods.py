@@ -1,26 +1,16 @@
 """The registry of methods: everything that can turn a problem into values.
 
-Adding a method is one function and one entry in ``METHODS``; its parameters go to
-``config/methods.yaml``. Every method gets the same problem, with the same clean side data.
+A new rule is one function, one entry here, and its settings in ``config/methods.yaml``. The
+functions are named, not imported: the Snakefile reads this registry inside Snakemake's own
+environment, and a run depends on the code of its own method only.
 """
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Sequence
+import difflib
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from nddv.files import config_hash, measure, versions
-from nddv.problems.problem import Problem
-from nddv.values import Values
-
-NDDV_PREFIX = "nddv-"
-
-# Failures that belong to a method on given data, not to the code: they become a visible gap.
-GAP_ERRORS = (ValueError, ArithmeticError, MemoryError)
+OPENDATAVAL_PREFIX = "odv:"
 
 
 @dataclass(frozen=True)
@@ -33,8 +23,10 @@ class Method:
     title : as in figures and tables for people.
     citation : where it comes from.
     needs : parts of the problem that it reads.
-    cost : how its time grows, in n training and m validation points, d features, E epochs.
-    function : ``function(problem, seed, **parameters) -> Values``.
+    cost : how its time grows: n training and m validation points, d features, C classes, E epochs,
+        B drawn coalitions, F the cost of one fit.
+    function : ``"module:function"``; see :mod:`nddv.valuation` for what it is called with.
+    plays_game : whether it asks for utilities of coalitions.
     """
 
     name: str
@@ -42,76 +34,21 @@ class Method:
     citation: str
     needs: tuple[str, ...]
     cost: str
-    function: Callable[..., Values]
+    function: str
+    plays_game: bool = False
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Modules and packages of the library that decide its values, below the library."""
+        own = self.function.partition(":")[0].removeprefix("nddv.")
+        return (own, "valuation", *(("coalitions",) if self.plays_game else ()))
 
 
-# A method's module is imported when the method runs: a rule depends on what it runs, no more.
-
-
-def _small_loss(problem: Problem, seed: int, **parameters: Any) -> Values:
-    from nddv.baselines import small_loss
-
-    return Values(small_loss(problem.X_train, problem.y_train, **parameters))
-
-
-def _knn_shapley(problem: Problem, seed: int, **parameters: Any) -> Values:
-    from nddv.baselines import knn_shapley
-
-    train, valid = (problem.X_train, problem.y_train), (problem.X_valid, problem.y_valid)
-    return Values(knn_shapley(*train, *valid, **parameters))
-
-
-def _random(problem: Problem, seed: int) -> Values:
-    from nddv.baselines import random_values
-
-    # A stream of its own: the problem's splits and corruption were drawn from the bare seed.
-    rng = np.random.default_rng([seed, 1])
-    return Values(random_values(len(problem.y_train), rng))
-
-
-def _nddv(readout: str) -> Callable[..., Values]:
-    def function(problem: Problem, seed: int, **parameters: Any) -> Values:
-        return _fit_nddv(problem, seed, [readout], parameters)[readout]
-
-    return function
-
-
-def _fit_nddv(
-    problem: Problem, seed: int, readouts: Sequence[str], parameters: dict[str, Any]
-) -> dict[str, Values]:
-    """Fit NDDV once and read the values out in every way asked for."""
-    from nddv.estimator import NDDV
-
-    estimator = NDDV(
-        readout=readouts[0], task=problem.record["task"], random_state=seed, **parameters
-    )
-    with measure() as fit:
-        estimator.fit(
-            problem.X_train,
-            problem.y_train,
-            X_meta=problem.X_meta,
-            y_meta=problem.y_meta,
-            X_valid=problem.X_valid,
-            y_valid=problem.y_valid,
-        )
-    found = {}
-    for readout in readouts:
-        with measure() as reading:
-            values = np.asarray(estimator.readout_values(readout), dtype=np.float64)
-        record = {
-            "fit": estimator.record_,
-            "fit_seconds": round(fit.seconds, 4),
-            "readout": readout,
-            "seconds": round(fit.seconds + reading.seconds, 4),
-        }
-        stderr = estimator.stderr_ if readout == estimator.readout else None
-        found[readout] = Values(values, stderr, record)
-    return found
-
-
-_NDDV_CITATION = (
-    "Liang et al., Neural Dynamic Data Valuation via Stochastic State-Adjoint Trajectories"
-)
+_NDDV = "Liang et al., Neural Dynamic Data Valuation via Stochastic State-Adjoint Trajectories"
+_NDDV_FIT = "nddv.estimator:NDDV"
+_CHOI = "Choi (2026), arXiv 2510.23409"
+_TRAIN = ("train",)
+_BOTH = ("train", "valid")
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -119,144 +56,221 @@ METHODS: dict[str, Method] = {
         Method(
             "nddv-terminal",
             "NDDV, terminal (the paper's score)",
-            _NDDV_CITATION,
+            _NDDV,
             ("train", "meta"),
             "E·n",
-            _nddv("terminal"),
+            _NDDV_FIT,
         ),
         Method(
             "nddv-path",
             "NDDV, path-integrated",
-            _NDDV_CITATION + ", its future work",
+            f"{_NDDV}, its future work",
             ("train", "meta"),
             "E·n",
-            _nddv("path"),
+            _NDDV_FIT,
         ),
         Method(
             "nddv-participation",
             "NDDV, participation derivative",
-            _NDDV_CITATION + "; replay as in Engstrom et al. (2025), arXiv 2503.13751",
+            f"{_NDDV}; replay as in Engstrom et al. (2025), arXiv 2503.13751",
             ("train", "meta", "valid"),
             "E·n, about three fits",
-            _nddv("participation"),
+            _NDDV_FIT,
         ),
         Method(
-            "small-loss",
-            "Small loss",
-            "the control: log-likelihood under logistic regression",
-            ("train",),
-            "n·d",
-            _small_loss,
+            "loo",
+            "LOO",
+            "Cook (1977); Koh and Liang (2017), ICML",
+            _BOTH,
+            "n·F, warm-started",
+            "nddv.baselines.leave_one_out:leave_one_out",
+            plays_game=True,
+        ),
+        Method(
+            "data-shapley",
+            "Data Shapley",
+            "Ghorbani and Zou (2019), ICML",
+            _BOTH,
+            "n·F a permutation, warm-started",
+            "nddv.baselines.semivalues:data_shapley",
+            plays_game=True,
+        ),
+        Method(
+            "beta-shapley",
+            "Beta Shapley",
+            "Kwon and Zou (2022), AISTATS",
+            _BOTH,
+            "n·F a permutation, warm-started",
+            "nddv.baselines.semivalues:beta_shapley",
+            plays_game=True,
+        ),
+        Method(
+            "data-banzhaf",
+            "Data Banzhaf",
+            "Wang and Jia (2023), AISTATS",
+            _BOTH,
+            "B·F",
+            "nddv.baselines.subsamples:data_banzhaf",
+            plays_game=True,
+        ),
+        Method(
+            "influence-function",
+            "Influence (subsample)",
+            "Feldman and Zhang (2020), NeurIPS",
+            _BOTH,
+            "B·F",
+            "nddv.baselines.subsamples:influence_subsample",
+            plays_game=True,
+        ),
+        Method(
+            "dvrl",
+            "DVRL",
+            "Yoon, Arik and Pfister (2020), ICML",
+            _BOTH,
+            "E·F",
+            "nddv.baselines.dvrl:dvrl",
         ),
         Method(
             "knn-shapley",
             "KNN-Shapley",
             "Jia et al. (2019), PVLDB 12(11)",
-            ("train", "valid"),
+            _BOTH,
             "m·n·(d + log n)",
-            _knn_shapley,
+            "nddv.baselines.neighbours:knn_shapley",
         ),
-        Method("random", "Random", "the chance line, measured", ("train",), "n", _random),
+        Method(
+            "ame",
+            "AME",
+            "Lin et al. (2022), ICML",
+            _BOTH,
+            "4·B·F, and a lasso of 4·B × n",
+            "nddv.baselines.ame:average_marginal_effect",
+            plays_game=True,
+        ),
+        Method(
+            "data-oob",
+            "Data-OOB, logistic",
+            "Kwon and Zou (2023), ICML",
+            _TRAIN,
+            "B·F",
+            "nddv.baselines.oob:data_oob",
+        ),
+        Method(
+            "data-oob-trees",
+            "Data-OOB, trees",
+            "Kwon and Zou (2023), ICML",
+            _TRAIN,
+            "B·n·√d·log n",
+            "nddv.baselines.oob:data_oob",
+        ),
+        Method(
+            "du-shapley",
+            "DU-Shapley",
+            "Garrido-Lucero et al. (2024), NeurIPS",
+            _BOTH,
+            "n·F a pool, warm-started",
+            "nddv.baselines.distributional:du_shapley",
+            plays_game=True,
+        ),
+        Method(
+            "lava",
+            "LAVA",
+            "Just et al. (2023), ICLR",
+            _BOTH,
+            "n·m·d, and the classes in pairs",
+            "nddv.baselines.transport:lava",
+        ),
+        Method(
+            "ghostsuite",
+            "GhostSuite (in-run Shapley)",
+            "Wang et al. (2024), arXiv 2406.11011",
+            _BOTH,
+            "E·n·d·C",
+            "nddv.baselines.in_run:in_run_shapley",
+        ),
+        Method(
+            "lossval",
+            "LossVal",
+            "Wibiral et al. (2024), arXiv 2412.04158",
+            _BOTH,
+            "E·n·m",
+            "nddv.baselines.lossval:lossval",
+        ),
+        Method(
+            "cs-shapley",
+            "CS-Shapley",
+            "Schoch, Xu and Ji (2022), NeurIPS",
+            _BOTH,
+            "n·F a sample",
+            "nddv.baselines.class_wise:class_wise_shapley",
+            plays_game=True,
+        ),
+        Method(
+            "volume-shapley",
+            "VolumeShapley",
+            "Xu et al. (2021), NeurIPS",
+            _TRAIN,
+            "n·d³ a permutation",
+            "nddv.baselines.volume:volume_shapley",
+        ),
+        Method(
+            "eigen-value",
+            "Eigen-Value",
+            _CHOI,
+            _TRAIN,
+            "n·d² + d³",
+            "nddv.baselines.eigen:eigen_value",
+        ),
+        Method(
+            "singular-lava",
+            "SingularLAVA",
+            _CHOI,
+            _BOTH,
+            "LAVA, and n·d² + d³",
+            "nddv.baselines.eigen:singular_lava",
+        ),
+        Method(
+            "singular-oob",
+            "SingularOOB",
+            _CHOI,
+            _TRAIN,
+            "Data-OOB, and n·d² + d³",
+            "nddv.baselines.eigen:singular_oob",
+        ),
+        Method(
+            "small-loss",
+            "Small loss",
+            "the control: log-likelihood under logistic regression",
+            _TRAIN,
+            "F",
+            "nddv.baselines.loss:small_loss",
+        ),
+        Method(
+            "random",
+            "Random",
+            "the chance line, measured",
+            _TRAIN,
+            "n",
+            "nddv.baselines.chance:random_values",
+        ),
     )
 }
 
 
 def get_method(name: str) -> Method:
-    """Look a method up by name."""
+    """Look a method up by name; ``odv:DataBanzhaf`` is OpenDataVal's evaluator of that name."""
+    if name.startswith(OPENDATAVAL_PREFIX):
+        evaluator = name.removeprefix(OPENDATAVAL_PREFIX)
+        return Method(
+            name,
+            f"OpenDataVal's {evaluator}",
+            "Jiang et al. (2023), OpenDataVal, NeurIPS",
+            _BOTH,
+            "OpenDataVal's",
+            "nddv.integrations.opendataval:run_opendataval",
+        )
     if name not in METHODS:
-        raise ValueError(f"unknown method {name!r}; known: {', '.join(METHODS)}")
+        near = difflib.get_close_matches(name, METHODS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(METHODS)}"
+        raise ValueError(f"unknown method {name!r}; {hint}")
     return METHODS[name]
-
-
-def value(method: str, problem: Problem, seed: int, **parameters: Any) -> Values:
-    """Value the training points of a problem with one method.
-
-    Parameters
-    ----------
-    method : a name in ``METHODS``.
-    seed : random state of the method.
-    parameters : of the method's function; its own defaults otherwise.
-    """
-    entry = get_method(method)
-    with measure() as run:
-        values = entry.function(problem, seed, **parameters)
-    return _complete(entry, problem, seed, parameters, values, run.as_record())
-
-
-def nddv_values(
-    problem: Problem, seed: int, readouts: Sequence[str], **parameters: Any
-) -> dict[str, Values]:
-    """Value a problem with several NDDV readouts of one fitted run.
-
-    Parameters
-    ----------
-    readouts : method names (``"nddv-path"``) or readout names (``"path"``).
-
-    Returns
-    -------
-    Values by method name. ``seconds`` of each is the time of the fit plus that of its readout.
-    """
-    methods = [get_method(NDDV_PREFIX + name.removeprefix(NDDV_PREFIX)) for name in readouts]
-    if not methods:
-        raise ValueError("name at least one readout")
-    names = [method.name.removeprefix(NDDV_PREFIX) for method in methods]
-    with measure() as run:
-        found = _fit_nddv(problem, seed, names, parameters)
-    return {
-        method.name: _complete(method, problem, seed, parameters, found[name], run.as_record())
-        for method, name in zip(methods, names, strict=True)
-    }
-
-
-def value_or_gap(method: str, problem: Problem, seed: int, **parameters: Any) -> Values:
-    """Value a problem as :func:`value` does, or stand in for values that cannot be had.
-
-    A failure that belongs to the method on these data (``GAP_ERRORS``) is printed to stderr and
-    gives empty values whose record holds the reason as ``gap``. Any other error is a bug: raised.
-    """
-    try:
-        return value(method, problem, seed, **parameters)
-    except GAP_ERRORS as error:
-        return _gap(get_method(method), problem, seed, parameters, error)
-
-
-def nddv_values_or_gaps(
-    problem: Problem, seed: int, readouts: Sequence[str], **parameters: Any
-) -> dict[str, Values]:
-    """Value a problem as :func:`nddv_values` does; a failed fit is a gap for each method."""
-    try:
-        return nddv_values(problem, seed, readouts, **parameters)
-    except GAP_ERRORS as error:
-        methods = [get_method(NDDV_PREFIX + name.removeprefix(NDDV_PREFIX)) for name in readouts]
-        return {m.name: _gap(m, problem, seed, parameters, error) for m in methods}
-
-
-def _gap(
-    method: Method, problem: Problem, seed: int, parameters: dict[str, Any], error: BaseException
-) -> Values:
-    traceback.print_exception(error)
-    reason = {"gap": f"{type(error).__name__}: {error}"}
-    return _complete(method, problem, seed, parameters, Values(np.empty(0)), reason)
-
-
-def _complete(
-    method: Method,
-    problem: Problem,
-    seed: int,
-    parameters: dict[str, Any],
-    values: Values,
-    measured: dict[str, Any],
-) -> Values:
-    """Add to the method's own record what every record says."""
-    record = {
-        "method": method.name,
-        "title": method.title,
-        "problem": problem.record.get("address"),
-        "seed": seed,
-        "params": parameters,
-        "params_hash": config_hash(parameters),
-        "versions": versions(),
-        **measured,
-        **values.record,
-    }
-    return Values(values.values, values.stderr, record)

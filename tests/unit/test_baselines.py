@@ -8,7 +8,9 @@ from math import factorial
 import numpy as np
 import pytest
 
-from nddv.baselines import knn_shapley, random_values, small_loss
+from nddv.baselines.chance import random_values
+from nddv.baselines.loss import small_loss
+from nddv.baselines.neighbours import knn_shapley
 
 
 def brute_force_shapley(n, utility):

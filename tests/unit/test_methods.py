@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from types import ModuleType
@@ -9,11 +10,29 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from nddv.methods import METHODS, nddv_values, nddv_values_or_gaps, value, value_or_gap
+from nddv.methods import METHODS, get_method
 from nddv.problems import make_problem
+from nddv.valuation import nddv_values, nddv_values_or_gaps, value, value_or_gap
 
 SIZES = {"valid": 20, "test": 20, "meta": 20}
 BASELINES = [name for name in METHODS if not name.startswith("nddv-")]
+# Budgets small enough for a test, where the defaults are not.
+SMALL = {
+    "data-shapley": {"max_permutations": 4},
+    "beta-shapley": {"max_permutations": 4},
+    "data-banzhaf": {"num_models": 50},
+    "influence-function": {"num_models": 50},
+    "ame": {"num_models": 30},
+    "data-oob": {"num_models": 50},
+    "data-oob-trees": {"num_models": 50, "learner": "trees"},
+    "du-shapley": {"num_pools": 4},
+    "cs-shapley": {"num_samples": 3},
+    "dvrl": {"rl_epochs": 3},
+    "lossval": {"epochs": 2},
+    "volume-shapley": {"max_permutations": 2},
+    "singular-oob": {"num_models": 50},
+}
+DETERMINISTIC = ("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss")
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +82,39 @@ def test_entries_are_complete():
         assert "test" not in method.needs
 
 
+def test_functions_of_the_entries_exist():
+    for method in METHODS.values():
+        module, _, name = method.function.partition(":")
+        assert callable(getattr(importlib.import_module(module), name))
+
+
 @pytest.mark.parametrize("method", BASELINES)
 def test_a_baseline_gives_values_and_a_record(problem, method):
-    values = value(method, problem, 100)
+    settings = SMALL.get(method, {})
+    values = value(method, problem, 100, **settings)
     assert values.values.shape == (80,)
+    assert np.isfinite(values.values).all()
     assert json.loads(json.dumps(values.record)) == values.record
     assert values.record["method"] == method
     assert values.record["problem"] == "2dplanes/n80/label10/seed100"
     assert values.record["seconds"] > 0
+    again, other = (value(method, problem, seed, **settings).values for seed in (100, 101))
+    np.testing.assert_array_equal(again, values.values)
+    assert np.array_equal(other, values.values) == (method in DETERMINISTIC)
 
 
-def test_random_depends_on_the_seed_and_the_others_do_not(problem):
-    for method in BASELINES:
-        same = np.array_equal(value(method, problem, 1).values, value(method, problem, 2).values)
-        assert same == (method != "random")
+def test_the_game_of_a_rule_can_be_chosen(problem):
+    accuracy = value("loo", problem, 100).values
+    likelihood = value("loo", problem, 100, utility="log_likelihood", C=2.0).values
+    assert len(np.unique(accuracy)) < len(np.unique(likelihood))
+    with pytest.raises(ValueError, match="unknown utility 'f1'"):
+        value("loo", problem, 100, utility="f1")
+
+
+def test_an_evaluator_of_opendataval_is_a_method():
+    method = get_method("odv:DataBanzhaf")
+    assert method.title == "OpenDataVal's DataBanzhaf"
+    assert method.modules[0] == "integrations.opendataval"
 
 
 def test_random_values_are_not_the_stream_that_drew_the_problem(problem):
@@ -92,8 +130,10 @@ def test_parameters_reach_the_method_and_the_record(problem):
 
 
 def test_an_unknown_method_lists_the_known_ones(problem):
-    with pytest.raises(ValueError, match="unknown method 'knn'; known: nddv-terminal, nddv-path"):
-        value("knn", problem, 0)
+    with pytest.raises(ValueError, match="unknown method 'xyz'; known: nddv-terminal, nddv-path"):
+        value("xyz", problem, 0)
+    with pytest.raises(ValueError, match="unknown method 'loa'; did you mean 'loo'"):
+        value("loa", problem, 0)
     with pytest.raises(ValueError, match="unknown method 'nddv-end'"):
         nddv_values(problem, 0, ["end"])
     with pytest.raises(ValueError, match="at least one readout"):
@@ -135,6 +175,6 @@ def test_a_bug_is_not_a_gap(problem, monkeypatch):
     with pytest.raises(TypeError):
         value_or_gap("knn-shapley", problem, 0, neighbours=3)
     assert "gap" in value_or_gap("knn-shapley", problem, 0, k=0).record
-    monkeypatch.setattr("nddv.baselines.knn_shapley", lambda *a, **k: {}["missing"])
+    monkeypatch.setattr("nddv.baselines.neighbours.knn_shapley", lambda X: {}["missing"])
     with pytest.raises(KeyError):
         value_or_gap("knn-shapley", problem, 0)

@@ -8,9 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nddv import methods
 from nddv.problems import (
-    Problem,
     Table,
     Truth,
     address,
@@ -21,7 +19,7 @@ from nddv.problems import (
     save_truth,
 )
 from nddv.problems.problem import PARTS
-from nddv.values import Values
+from nddv.valuation import value
 
 SMALL = {"valid": 20, "test": 30, "meta": 10}
 CORRUPTIONS = ["label10", "feature10", "gauss10", "label10+feature10+gauss10"]
@@ -249,17 +247,28 @@ def test_the_problem_file_tells_nothing_of_the_truth(table, tmp_path, name, corr
 
 
 def test_methods_are_given_the_problem_and_no_truth(table, monkeypatch):
-    given = []
+    given = {}
 
-    def function(*arguments, **parameters):
-        given.extend([*arguments, *parameters.values()])
-        return Values(np.zeros(50))
+    def rule(problem, seed, X, y, X_valid, y_valid, n, rng):
+        given.update(locals())
+        return np.zeros(n)
 
-    method = replace(methods.get_method("random"), function=function)
-    monkeypatch.setitem(methods.METHODS, "random", method)
+    monkeypatch.setattr("nddv.baselines.chance.random_values", rule)
     problem, _ = make_problem(table, 50, "label10", 100, SMALL)
-    methods.value("random", problem, 100)
-    assert [type(one) for one in given] == [Problem, int]
+    value("random", problem, 100)
+    assert given["problem"] is problem
+    assert given["X"] is problem.X_train
+    assert given["y"] is problem.y_train
+    assert given["X_valid"] is problem.X_valid
+    assert given["y_valid"] is problem.y_valid
+    assert isinstance(given["rng"], np.random.Generator)
+    for wish in ("truth", "mask", "kinds", "y_clean"):  # nobody can ask for the truth
+        code = f"def rule({wish}): raise AssertionError"
+        scope = {}
+        exec(code, scope)
+        monkeypatch.setattr("nddv.baselines.chance.random_values", scope["rule"])
+        with pytest.raises(TypeError, match=wish):
+            value("random", problem, 100)
 
 
 def test_unknown_data_set_is_said():

@@ -21,6 +21,10 @@ MICRO = {
     "seeds": [100, 101],
     "sizes": {"valid": 20, "test": 20, "meta": 20},
     "settings": {"nddv": {"epochs": 2}},
+    "methods": [
+        *("nddv-terminal", "nddv-path", "nddv-participation"),
+        *("small-loss", "knn-shapley", "random"),
+    ],
 }
 
 

@@ -1,8 +1,15 @@
 """Names, paths and helpers that the rules share. No numerics."""
 
 from nddv.files import config_hash, source_hash
+from nddv.methods import get_method
 from nddv.problems.addresses import parse_corruption
 from nddv.problems.registry import check_name, code_hash, split_name, unavailable
+
+for name in config["methods"]:
+    try:
+        get_method(name)
+    except ValueError as error:
+        raise WorkflowError(f"methods: {error}")
 
 SEEDS = config["seeds"]
 NDDV_METHODS = [name for name in config["methods"] if name.startswith("nddv-")]
@@ -125,8 +132,13 @@ def problem_options(wildcards):
 
 
 def baseline_settings(wildcards):
-    """The settings of one baseline."""
-    return config["settings"][wildcards.baseline]
+    """The settings of one baseline; an evaluator of OpenDataVal may have none."""
+    return config["settings"].get(wildcards.baseline, {})
+
+
+def baseline_sources(wildcards):
+    """The code that decides the values of one baseline."""
+    return source_hash(*get_method(wildcards.baseline).modules)
 
 
 def project_file(path):

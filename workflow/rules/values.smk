@@ -30,7 +30,7 @@ rule value_nddv:
         methods=NDDV_METHODS,
         settings=config["settings"]["nddv"],
         settings_hash=config_hash(config["settings"]["nddv"]),
-        sources=source_hash("methods", "estimator"),
+        sources=source_hash("valuation", "estimator"),
     message:
         "NDDV on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"
     script:
@@ -48,7 +48,7 @@ rule value_baseline:
     benchmark:
         f"results/benchmarks/value_baseline/{PROBLEM}/{{baseline}}.tsv"
     conda:
-        "../../envs/learn.yaml"
+        "../../envs/torch.yaml"
     threads: 1
     resources:
         mem_mb=2000,
@@ -56,7 +56,7 @@ rule value_baseline:
     params:
         seeds=SEEDS,
         settings=baseline_settings,
-        sources=source_hash("methods", "baselines"),
+        sources=baseline_sources,
     message:
         "{wildcards.baseline} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:

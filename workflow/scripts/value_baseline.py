@@ -1,8 +1,8 @@
 """Value the problems of all seeds with one baseline."""
 
 from nddv.files import log_to, save_values
-from nddv.methods import value_or_gap
 from nddv.problems import load_problem
+from nddv.valuation import value_or_gap
 
 
 def main(problem_paths, seeds, method, settings, values_paths):

@@ -1,8 +1,8 @@
 """Fit NDDV once to a problem and write the values of every readout."""
 
 from nddv.files import log_to, save_values
-from nddv.methods import nddv_values_or_gaps
 from nddv.problems import load_problem
+from nddv.valuation import nddv_values_or_gaps
 
 
 def main(problem_path, seed, methods, settings, values_paths):

@@ -1,12 +1,8 @@
-"""Baselines that need no coalition retraining.
+"""Valuation rules besides NDDV, one module per family; the registry is :mod:`nddv.methods`.
 
-- ``knn_shapley``: the exact Shapley value of the K-nearest-neighbour utility.
-- ``small_loss``: how well an ordinary logistic regression fits a point it was trained on.
-- ``random_values``: no information at all; the chance line, measured.
+On coalitions of any game (``nddv.coalitions``): `leave_one_out`, `semivalues` (Data Shapley, Beta
+Shapley), `subsamples` (Data Banzhaf, subsampled influence), `ame`, `distributional` (DU-Shapley),
+`class_wise` (CS-Shapley). Without: `neighbours` (KNN-Shapley), `oob` (Data-OOB), `transport`
+(LAVA), `in_run` (GhostSuite), `lossval`, `dvrl`, `volume`, `eigen` (Eigen-Value, SingularLAVA,
+SingularOOB). Controls: `loss` (small loss), `chance` (random).
 """
-
-from nddv.baselines.chance import random_values
-from nddv.baselines.loss import small_loss
-from nddv.baselines.neighbours import knn_shapley
-
-__all__ = ["knn_shapley", "random_values", "small_loss"]

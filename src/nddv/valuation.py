@@ -1,0 +1,220 @@
+"""Run a method on a problem: values, with the record that every run leaves.
+
+A rule is a function that says by the names of its parameters what it wants of the problem (``X``,
+``y``, ``X_valid``, ``y_valid``, ``n``, a ``rng``, a coalition ``game``, ``class_accuracies`` of
+coalitions, or the whole ``problem`` and a ``seed``); all others are settings.
+Every method gets the same problem, with the same clean side data.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nddv.files import config_hash, measure, versions
+from nddv.problems.problem import Problem
+from nddv.values import Values
+
+if TYPE_CHECKING:
+    from nddv.methods import Method
+
+NDDV_PREFIX = "nddv-"
+
+# Failures that belong to a method on given data, not to the code: they become a visible gap.
+GAP_ERRORS = (ValueError, ArithmeticError, MemoryError)
+
+
+def value(method: str, problem: Problem, seed: int, **parameters: Any) -> Values:
+    """Value the training points of a problem with one method.
+
+    Parameters
+    ----------
+    method : a name in ``METHODS``.
+    seed : random state of the method.
+    parameters : of the method's function; its own defaults otherwise.
+    """
+    entry = _entry(method)
+    with measure() as run:
+        if entry.name.startswith(NDDV_PREFIX):
+            readout = entry.name.removeprefix(NDDV_PREFIX)
+            values = _fit_nddv(problem, seed, [readout], parameters)[readout]
+        else:
+            values = _run_rule(entry, problem, seed, parameters)
+    return _complete(entry, problem, seed, parameters, values, run.as_record())
+
+
+def _entry(name: str) -> Method:
+    # Imported here, so that a new entry of the registry is no change of this module: values that
+    # other methods have given stay valid.
+    from nddv.methods import get_method
+
+    return get_method(name)
+
+
+def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str, Any]) -> Values:
+    """Call the function of a rule with what it wants of the problem, and its settings."""
+    module, _, name = method.function.partition(":")
+    # A method's module is imported when it runs: a rule depends on what it runs, no more.
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    wanted = inspect.signature(function).parameters
+    settings = {"evaluator": method.name.partition(":")[2], **parameters}
+    given: dict[str, Any] = {
+        "problem": problem,
+        "seed": seed,
+        "X": problem.X_train,
+        "y": problem.y_train,
+        "X_valid": problem.X_valid,
+        "y_valid": problem.y_valid,
+        "n": len(problem.y_train),
+        # A stream of its own: the problem's splits and corruption were drawn from the bare seed.
+        "rng": np.random.default_rng([seed, 1]),
+    }
+    if "game" in wanted:
+        chosen = {key: settings.pop(key) for key in ("C", "utility") if key in settings}
+        given["game"] = logistic_game(problem, **chosen)
+    if "class_accuracies" in wanted:
+        chosen = {key: settings.pop(key) for key in ("C",) if key in settings}
+        given["class_accuracies"] = _class_accuracies(problem, **chosen)
+    if "evaluator" not in wanted:
+        settings.pop("evaluator")
+    found = function(**{key: value for key, value in given.items() if key in wanted}, **settings)
+    return found if isinstance(found, Values) else Values(found)
+
+
+def logistic_game(problem: Problem, C: float = 1.0, utility: str = "accuracy") -> Any:
+    """The game of a problem: validation utility of logistic regressions on its coalitions."""
+    from nddv.coalitions import LogisticGame
+
+    return LogisticGame(
+        problem.X_train,
+        problem.y_train,
+        problem.X_valid,
+        problem.y_valid,
+        len(problem.record["classes"]),
+        C=C,
+        utility=utility,
+    )
+
+
+def _class_accuracies(problem: Problem, C: float = 1.0) -> Any:
+    from nddv.baselines.class_wise import logistic_class_accuracies
+
+    parts = (problem.X_train, problem.y_train, problem.X_valid, problem.y_valid)
+    return logistic_class_accuracies(*parts, len(problem.record["classes"]), C=C)
+
+
+def _fit_nddv(
+    problem: Problem, seed: int, readouts: Sequence[str], parameters: dict[str, Any]
+) -> dict[str, Values]:
+    """Fit NDDV once and read the values out in every way asked for."""
+    from nddv.estimator import NDDV
+
+    estimator = NDDV(
+        readout=readouts[0], task=problem.record["task"], random_state=seed, **parameters
+    )
+    with measure() as fit:
+        estimator.fit(
+            problem.X_train,
+            problem.y_train,
+            X_meta=problem.X_meta,
+            y_meta=problem.y_meta,
+            X_valid=problem.X_valid,
+            y_valid=problem.y_valid,
+        )
+    found = {}
+    for readout in readouts:
+        with measure() as reading:
+            values = np.asarray(estimator.readout_values(readout), dtype=np.float64)
+        record = {
+            "fit": estimator.record_,
+            "fit_seconds": round(fit.seconds, 4),
+            "readout": readout,
+            "seconds": round(fit.seconds + reading.seconds, 4),
+        }
+        stderr = estimator.stderr_ if readout == estimator.readout else None
+        found[readout] = Values(values, stderr, record)
+    return found
+
+
+def nddv_values(
+    problem: Problem, seed: int, readouts: Sequence[str], **parameters: Any
+) -> dict[str, Values]:
+    """Value a problem with several NDDV readouts of one fitted run.
+
+    Parameters
+    ----------
+    readouts : method names (``"nddv-path"``) or readout names (``"path"``).
+
+    Returns
+    -------
+    Values by method name. ``seconds`` of each is the time of the fit plus that of its readout.
+    """
+    methods = [_entry(NDDV_PREFIX + name.removeprefix(NDDV_PREFIX)) for name in readouts]
+    if not methods:
+        raise ValueError("name at least one readout")
+    names = [method.name.removeprefix(NDDV_PREFIX) for method in methods]
+    with measure() as run:
+        found = _fit_nddv(problem, seed, names, parameters)
+    return {
+        method.name: _complete(method, problem, seed, parameters, found[name], run.as_record())
+        for method, name in zip(methods, names, strict=True)
+    }
+
+
+def value_or_gap(method: str, problem: Problem, seed: int, **parameters: Any) -> Values:
+    """Value a problem as :func:`value` does, or stand in for values that cannot be had.
+
+    A failure that belongs to the method on these data (``GAP_ERRORS``) is printed to stderr and
+    gives empty values whose record holds the reason as ``gap``. Any other error is a bug: raised.
+    """
+    try:
+        return value(method, problem, seed, **parameters)
+    except GAP_ERRORS as error:
+        return _gap(_entry(method), problem, seed, parameters, error)
+
+
+def nddv_values_or_gaps(
+    problem: Problem, seed: int, readouts: Sequence[str], **parameters: Any
+) -> dict[str, Values]:
+    """Value a problem as :func:`nddv_values` does; a failed fit is a gap for each method."""
+    try:
+        return nddv_values(problem, seed, readouts, **parameters)
+    except GAP_ERRORS as error:
+        methods = [_entry(NDDV_PREFIX + name.removeprefix(NDDV_PREFIX)) for name in readouts]
+        return {m.name: _gap(m, problem, seed, parameters, error) for m in methods}
+
+
+def _gap(
+    method: Method, problem: Problem, seed: int, parameters: dict[str, Any], error: BaseException
+) -> Values:
+    traceback.print_exception(error)
+    reason = {"gap": f"{type(error).__name__}: {error}"}
+    return _complete(method, problem, seed, parameters, Values(np.empty(0)), reason)
+
+
+def _complete(
+    method: Method,
+    problem: Problem,
+    seed: int,
+    parameters: dict[str, Any],
+    values: Values,
+    measured: dict[str, Any],
+) -> Values:
+    """Add to the method's own record what every record says."""
+    record = {
+        "method": method.name,
+        "title": method.title,
+        "problem": problem.record.get("address"),
+        "seed": seed,
+        "params": parameters,
+        "params_hash": config_hash(parameters),
+        "versions": versions(),
+        **measured,
+        **values.record,
+    }
+    return Values(values.values, values.stderr, record)
