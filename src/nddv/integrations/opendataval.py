@@ -23,7 +23,6 @@ import torch
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from nddv.estimator import NDDV
 from nddv.integrations.stand_ins import stand_ins
 from nddv.problems.problem import Problem
 from nddv.values import Values
@@ -97,7 +96,7 @@ def run_opendataval(
         raise ValueError(
             f"OpenDataVal has no evaluator {evaluator!r}; it has {', '.join(sorted(known))}"
         )
-    fetcher = _fetcher(problem)
+    fetcher = data_fetcher(problem)
     if evaluator != "InfluenceFunction":  # it alone takes no random state
         parameters = {**parameters, "random_state": seed}
     settings = {"max_iter": 1000, **(model or {})}
@@ -123,8 +122,8 @@ def run_opendataval(
     return Values(values, record={"opendataval": _opendataval.__version__})
 
 
-def _fetcher(problem: Problem) -> Any:
-    """The parts of a problem as OpenDataVal hands them to evaluators."""
+def data_fetcher(problem: Problem) -> Any:
+    """The training, validation and test parts of a problem as a ``DataFetcher`` of OpenDataVal."""
     parts = [(getattr(problem, f"X_{p}"), getattr(problem, f"y_{p}")) for p in PARTS]
     one_hot = np.eye(1 + max(int(y.max()) for _, y in parts), dtype=np.float32)
     arrays = [array for X, y in parts for array in (X, one_hot[y])]
@@ -168,6 +167,9 @@ class NDDVEvaluator(_dataval.DataEvaluator, _dataval.ModelLessMixin):  # type: i
 
     def train_data_values(self, *args: Any, **kwargs: Any) -> NDDVEvaluator:
         """Fit NDDV; the arguments are those of the prediction model."""
+        # Imported here, so that a change of NDDV is no change of what run_opendataval depends on.
+        from nddv.estimator import NDDV
+
         X_train, X_valid = map(_rows, self.embeddings(self.x_train, self.x_valid))
         task, y_train, y_valid = _targets(self.y_train, self.y_valid)
         usual = "path" if task == "classification" else "participation"
