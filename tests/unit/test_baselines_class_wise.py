@@ -99,14 +99,18 @@ def test_samples_estimate_the_mean_over_all(logistic):
 
 def test_standard_errors_are_calibrated(logistic):
     rng = np.random.default_rng(SEED)
-    runs = [class_wise_shapley(logistic, Y, rng, 20, normalise=False) for _ in range(400)]
+    runs = [class_wise_shapley(logistic, Y, rng, 3, normalise=False) for _ in range(800)]
     spread = np.std([run.values for run in runs], axis=0, ddof=1)
     claimed = np.sqrt(np.mean([run.stderr**2 for run in runs], axis=0))
     np.testing.assert_allclose(claimed / spread, 1.0, atol=0.12)
 
 
 def test_normalised_values_of_a_class_sum_to_its_accuracy(logistic):
-    values = class_wise_shapley(logistic, Y, np.random.default_rng(SEED), num_samples=3)
+    values, before = (
+        class_wise_shapley(logistic, Y, np.random.default_rng(SEED), 3, normalise)
+        for normalise in (True, False)
+    )
+    np.testing.assert_allclose(values.stderr * before.values, before.stderr * values.values)
     accuracy = logistic(np.ones((1, 7), dtype=bool))[0]
     np.testing.assert_allclose(np.bincount(Y, weights=values.values), accuracy, atol=1e-12)
     assert len(set(accuracy)) == 3

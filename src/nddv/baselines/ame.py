@@ -51,6 +51,7 @@ def average_marginal_effect(
     record = {
         "fits": len(p),
         "penalty": float(lasso.alpha_),
+        "smallest_penalty": float(lasso.alphas_[-1]),
         "tied": int(counts[counts > 1].sum()),
     }
     return Values(values, record=record)
