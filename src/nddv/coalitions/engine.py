@@ -3,55 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from nddv.coalitions.newton import Points, minimise
-
-FLOOR = 1e-6
-"""Smallest probability that counts in a log-likelihood."""
-
-TOLERANCE = 1e-3
-MAX_ITERATIONS = 100
+from nddv.coalitions.fits import Fits, concatenate
+from nddv.coalitions.predict import FLOOR, predict_proba_many
+from nddv.coalitions.solver import Solver
 
 CACHED_ELEMENTS = 2**17
-"""Numbers in an array that several steps of a CPU should find in its cache."""
-
-
-@dataclass(frozen=True)
-class Fits:
-    """Fitted logistic regressions, one per coalition.
-
-    K is 1 for two classes (the logit of class 1) and the number of classes otherwise.
-
-    Attributes
-    ----------
-    coefficients : (B, K, d).
-    intercepts : (B, K); −inf for a class that is absent from a coalition of several classes.
-    converged : (B,).
-    iterations : (B,) Newton steps.
-    """
-
-    coefficients: NDArray[np.floating]
-    intercepts: NDArray[np.floating]
-    converged: NDArray[np.bool_]
-    iterations: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.coefficients)
-
-    def __getitem__(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Fits:
-        """The fits of some coalitions."""
-        return Fits(
-            self.coefficients[rows],
-            self.intercepts[rows],
-            self.converged[rows],
-            self.iterations[rows],
-        )
+"""Numbers in an array that the next operation of a processor should still find in its cache."""
 
 
 class Engine:
@@ -74,6 +37,10 @@ class Engine:
     C : inverse strength of the penalty.
     device, dtype : where and how precisely to compute ("float64" or "float32").
     memory_mb : about how much memory the work on one chunk of coalitions may take.
+
+    Attributes
+    ----------
+    whole : the fit of the whole training set.
     """
 
     def __init__(
@@ -90,28 +57,26 @@ class Engine:
         _check_points(features, classes, n_classes)
         if not C > 0:
             raise ValueError(f"C must be positive, got {C}")
+        if dtype not in ("float32", "float64"):
+            raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
         self.n, self.d = features.shape
         self.n_classes = n_classes
         self.n_logits = 1 if n_classes == 2 else n_classes
         self.memory_mb = memory_mb
-        self.prior = np.bincount(classes, minlength=n_classes) / self.n
-        self._indicators = torch.as_tensor(np.eye(n_classes)[classes], device=device)
-        self._points = Points.build(
-            torch.as_tensor(features, dtype=getattr(torch, dtype), device=device),
-            torch.as_tensor(classes, dtype=torch.long, device=device),
-            n_classes,
-            C,
-        )
-        self._whole: Fits | None = None
-
-    @property
-    def whole(self) -> Fits:
-        """The fit of the whole training set."""
-        if self._whole is None:
-            zero = np.zeros((1, self.n_logits, self.d))
-            start = Fits(zero, zero[..., 0], np.ones(1, bool), np.zeros(1, np.int64))
-            self._whole = self.fit(np.ones((1, self.n)), start)
-        return self._whole
+        points = torch.as_tensor(features, dtype=torch.float64, device=device)
+        labels = torch.as_tensor(classes, dtype=torch.long, device=device)
+        self._indicators = torch.nn.functional.one_hot(labels, n_classes).double()
+        setting = (points, labels, n_classes, C, getattr(torch, dtype))
+        self._solver = Solver(*setting)
+        everyone, zero = np.ones((1, self.n), bool), np.zeros((1, self.n_logits, self.d))
+        begin = Fits(zero, zero[..., 0], np.ones(1, bool), np.zeros(1, np.int64))
+        self.whole = self.fit(everyone, begin)
+        if not self._solver.few:
+            # Coordinates in which the Hessian of a large coalition is nearly diagonal.
+            ((_, probabilities),) = predict_proba_many(self.whole, features, device)
+            curvature = 1.0 - np.square(probabilities[0], dtype=np.float64).sum(axis=1)
+            importance = torch.as_tensor(np.sqrt(np.maximum(curvature, 1e-12))).to(points)
+            self._solver = Solver(*setting, importance)
 
     def fit(self, weights: ArrayLike, start: Fits | None = None) -> Fits:
         """Fit coalitions of weights (B, n), beginning at B fits or at one; at ``whole`` if None."""
@@ -120,23 +85,18 @@ class Engine:
         if len(start) not in (1, len(weights)):
             raise ValueError(f"{len(start)} starts for {len(weights)} coalitions")
         shared = len(start) == 1
-        parts = [
-            self._fit_chunk(weights[rows], start if shared else start[rows])
-            for rows in self._chunks(len(weights))
-        ]
-        return Fits(
-            np.concatenate([part.coefficients for part in parts]),
-            np.concatenate([part.intercepts for part in parts]),
-            np.concatenate([part.converged for part in parts]),
-            np.concatenate([part.iterations for part in parts]),
+        return concatenate(
+            [
+                self._fit_chunk(weights[rows], start if shared else start[rows])
+                for rows in self._chunks(len(weights))
+            ]
         )
 
     def _chunks(self, count: int) -> Iterator[slice]:
-        """Rows to work on together, one empty slice if there are none."""
-        p = self.d + 1
-        numbers = self.n_logits * (6 * self.n + 4 * p) + 3 * (self.n_logits * p) ** 2
+        """Rows to work on together; one empty slice if there are none."""
+        numbers = self._solver.numbers_each() + 4 * self.n_logits * self.d
         size = max(1, int(self.memory_mb * 2**20 / (8 * numbers)))
-        if self._points.X.device.type == "cpu":
+        if self._indicators.device.type == "cpu":
             size = min(size, max(64, CACHED_ELEMENTS // (self.n_logits * self.n)))
         for first in range(0, max(count, 1), size):
             yield slice(first, min(first + size, count))
@@ -150,11 +110,11 @@ class Engine:
         return weights
 
     def _fit_chunk(self, weights: NDArray[np.generic], start: Fits) -> Fits:
-        X = self._points.X
+        X = self._solver.points.X
         w = torch.as_tensor(weights).to(X)
         sizes = w.to(self._indicators) @ self._indicators
-        theta = _parameters(start, X).expand(len(w), -1, -1).clone()
         several = (sizes > 0).sum(dim=1) > 1
+        theta = _parameters(start, X).expand(len(w), -1, -1).clone()
         converged = torch.ones(len(w), dtype=torch.bool, device=X.device)
         iterations = torch.zeros(len(w), dtype=torch.long, device=X.device)
         if several.any():
@@ -173,30 +133,26 @@ class Engine:
     def _fit_classes(
         self, weights: Tensor, present: Tensor, theta: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Fit coalitions that hold several classes, as ``minimise`` does."""
+        """Fit coalitions that hold several classes: parameters, whether converged, and steps."""
+        penalty = torch.ones_like(weights[:, 0])
         if self.n_logits == 1:
-            absent = torch.zeros_like(present[:, 1:])
-            penalty = torch.ones_like(weights[:, 0])
-        else:
-            absent = ~present
-            # Two opposite logits ±z/2 have half of the squared coefficients of one logit z.
-            penalty = 1.0 + (present.sum(dim=1) == 2).to(weights)
-            theta = theta * present[:, :, None]
-        theta, converged, iterations = minimise(
-            self._points, weights, penalty, theta, absent, TOLERANCE, MAX_ITERATIONS
+            return self._solver.fit(weights, penalty, theta, torch.zeros_like(present[:, 1:]))
+        # Two opposite logits ±z/2 have half of the squared coefficients of one logit z.
+        penalty[present.sum(dim=1) == 2] = 2.0
+        theta, converged, steps = self._solver.fit(
+            weights, penalty, theta * present[:, :, None], ~present
         )
-        if self.n_logits > 1:
-            # Only differences of logits count; as in scikit-learn they are made to sum to zero.
-            theta -= theta.sum(dim=1, keepdim=True) / present.sum(dim=1)[:, None, None]
-            theta *= present[:, :, None]
-            theta[..., -1].masked_fill_(absent, -torch.inf)
-        return theta, converged, iterations
+        # Only differences of logits count; as in scikit-learn they are made to sum to zero.
+        theta -= theta.sum(dim=1, keepdim=True) / present.sum(dim=1)[:, None, None]
+        theta *= present[:, :, None]
+        theta[..., -1].masked_fill_(~present, -torch.inf)
+        return theta, converged, steps
 
     def _constant(self, sizes: Tensor) -> Tensor:
-        """Parameters (B, K, p) of coalitions of at most one class, by definition."""
+        """Parameters (B, K, d + 1) of coalitions of at most one class, by definition."""
         size = sizes.sum(dim=1, keepdim=True)
         smoothed = (sizes + 1) / (size + self.n_classes)
-        prior = torch.as_tensor(self.prior).to(sizes)
+        prior = self._indicators.mean(dim=0)
         logits = torch.where(size > 0, smoothed, prior).clamp_min(FLOOR).log()
         if self.n_logits == 1:
             logits = logits[:, 1:] - logits[:, :1]

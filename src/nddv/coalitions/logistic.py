@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nddv.coalitions.engine import Engine, Fits
+from nddv.coalitions.engine import Engine
+from nddv.coalitions.fits import Fits
 from nddv.coalitions.game import walk_blocks
 from nddv.coalitions.predict import MEASURES, scores
 

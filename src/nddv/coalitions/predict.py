@@ -10,13 +10,16 @@ import torch.nn.functional as F
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from nddv.coalitions.engine import FLOOR, Fits
+from nddv.coalitions.fits import Fits
+
+FLOOR = 1e-6
+"""Smallest probability that counts in a log-likelihood."""
 
 MEASURES = ("accuracy", "log_likelihood")
 
 
 def predict_proba_many(
-    fits: Fits, X: ArrayLike, memory_mb: float = 256.0
+    fits: Fits, X: ArrayLike, device: str = "cpu", memory_mb: float = 256.0
 ) -> Iterator[tuple[slice, NDArray[np.floating]]]:
     """Class probabilities of points X (m, d) under every fit, chunk by chunk.
 
@@ -24,7 +27,7 @@ def predict_proba_many(
     ------
     Which fits, as a slice of b of them, and their probabilities (b, m, classes).
     """
-    points = _points(fits, X)
+    points = _points(fits, X, device)
     for rows in _chunks(fits, len(points), memory_mb):
         logs = _log_probabilities(_logits(fits[rows], points))
         yield rows, logs.exp_().transpose(1, 2).cpu().numpy()
@@ -39,16 +42,28 @@ def scores(
     log-likelihood of a point is at least log ``FLOOR``.
     """
     points = _points(fits, X, device)
-    classes = torch.as_tensor(np.asarray(y), device=device)
+    classes = torch.as_tensor(np.asarray(y), dtype=torch.long, device=device)
     found = np.empty((len(fits), len(MEASURES)))
     for rows in _chunks(fits, len(points), memory_mb):
         logits = _logits(fits[rows], points)
         predicted = logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(dim=1)
         hits = (predicted == classes).double().mean(dim=1)
-        of_label = _log_probabilities(logits)[:, classes, torch.arange(len(classes), device=device)]
-        likelihood = of_label.clamp_min(float(np.log(FLOOR))).double().mean(dim=1)
+        logs = _log_probabilities(logits)
+        of_label = logs.gather(1, classes.expand(len(logs), 1, -1))[:, 0]
+        likelihood = of_label.double().clamp_min(float(np.log(FLOOR))).mean(dim=1)
         found[rows] = torch.stack([hits, likelihood], dim=1).cpu().numpy()
     return found
+
+
+def _points(fits: Fits, X: ArrayLike, device: str) -> Tensor:
+    return torch.as_tensor(np.asarray(X, dtype=fits.coefficients.dtype), device=device)
+
+
+def _chunks(fits: Fits, m: int, memory_mb: float) -> Iterator[slice]:
+    classes = max(2, fits.intercepts.shape[1])
+    size = max(1, int(memory_mb * 2**20 / (8 * 3 * classes * m)))
+    for first in range(0, len(fits), size):
+        yield slice(first, min(first + size, len(fits)))
 
 
 def _logits(fits: Fits, points: Tensor) -> Tensor:
@@ -62,14 +77,3 @@ def _log_probabilities(logits: Tensor) -> Tensor:
     if logits.shape[1] == 1:
         return torch.cat([F.logsigmoid(-logits), F.logsigmoid(logits)], dim=1)
     return F.log_softmax(logits, dim=1)
-
-
-def _points(fits: Fits, X: ArrayLike, device: str = "cpu") -> Tensor:
-    return torch.as_tensor(np.asarray(X, dtype=fits.coefficients.dtype), device=device)
-
-
-def _chunks(fits: Fits, m: int, memory_mb: float) -> Iterator[slice]:
-    classes = max(2, fits.intercepts.shape[1])
-    size = max(1, int(memory_mb * 2**20 / (8 * 3 * classes * m)))
-    for first in range(0, len(fits), size):
-        yield slice(first, min(first + size, len(fits)))

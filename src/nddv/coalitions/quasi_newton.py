@@ -1,0 +1,116 @@
+"""Limited-memory BFGS for a batch of regressions with many parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from nddv.coalitions.regressions import Batch, Points, spread
+
+MEMORY = 10
+REFRESH = 20
+
+TOLERANCE = 1e-4
+"""Norm of the gradient at the end; the coefficients are then within this of the minimum."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A step (B, K, p), the change of the gradient in it, and one over their product (B, 1, 1)."""
+
+    step: Tensor
+    change: Tensor
+    inverse: Tensor
+
+    def take(self, rows: Tensor) -> Pair:
+        return Pair(self.step[rows], self.change[rows], self.inverse[rows])
+
+
+class QuasiNewton:
+    """L-BFGS (Liu & Nocedal 1989) on top of the diagonal of the Hessian.
+
+    A step costs one product with the points each way. In their principal axes the diagonal is most
+    of the Hessian. F is 1-strongly convex in the coefficients, so that a gradient g leaves them
+    within |g| of the minimum; a gradient below its own rounding error is as good as zero.
+    """
+
+    def __init__(self, points: Points, batch: Batch) -> None:
+        self.points = points
+        self.batch = batch
+        rounding = torch.finfo(batch.theta.dtype).eps * points.C
+        self.tolerance = (rounding * (batch.weights @ points.X.norm(dim=1))).clamp_min(TOLERANCE)
+        self.steps = 0
+        self.diagonal = self.gradient = self.last = torch.zeros_like(batch.theta)
+        self.pairs: list[Pair] = []
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with the regressions in these rows only."""
+        self.batch = self.batch.take(rows)
+        self.tolerance, self.diagonal = self.tolerance[rows], self.diagonal[rows]
+        self.gradient, self.last = self.gradient[rows], self.last[rows]
+        self.pairs = [pair.take(rows) for pair in self.pairs]
+
+    def step(self) -> Tensor:
+        """Make one step; say which regressions are done (B,)."""
+        batch = self.batch
+        gradient = batch.gradient(self.points)
+        if self.steps > 0:
+            self._remember(gradient - self.gradient)
+        if self.steps % REFRESH == 0:
+            self.diagonal = self._diagonal()
+        direction = self._direction(gradient)
+        along = torch.matmul(direction, self.points.X.T, out=batch.work[1])
+        newton = -_dot(gradient, direction) / self._curvature(direction, along)
+        change = spread(along)[:, None, None].clamp_min(torch.finfo(along.dtype).tiny)
+        length = torch.log1p(change * newton) / change
+        self.gradient, self.last = gradient, direction.mul_(length)
+        self.steps += 1
+        batch.theta.add_(self.last)
+        batch.logits.addcmul_(along, length)
+        return gradient.flatten(1).norm(dim=1) <= self.tolerance
+
+    def _remember(self, change: Tensor) -> None:
+        """Keep the last step with the change of the gradient that it made."""
+        product = _dot(self.last, change).clamp_min(torch.finfo(change.dtype).tiny)
+        self.pairs = [*self.pairs[-MEMORY + 1 :], Pair(self.last, change, 1 / product)]
+
+    def _direction(self, gradient: Tensor) -> Tensor:
+        """Minus the approximate inverse Hessian times the gradient, by the two-loop recursion."""
+        direction = -gradient
+        factors = []
+        for pair in reversed(self.pairs):
+            factors.append(pair.inverse * _dot(pair.step, direction))
+            direction.addcmul_(factors[-1], pair.change, value=-1)
+        direction /= self.diagonal
+        if self.pairs:
+            last = self.pairs[-1]
+            direction /= last.inverse * _dot(last.change / self.diagonal, last.change)
+        for pair, factor in zip(self.pairs, reversed(factors), strict=True):
+            direction.addcmul_(factor - pair.inverse * _dot(pair.change, direction), pair.step)
+        return direction
+
+    def _diagonal(self) -> Tensor:
+        """Diagonal of the Hessian (B, 1, p), its mean over the logits."""
+        probabilities, spare = self.batch.work
+        torch.addcmul(probabilities, probabilities, probabilities, value=-1, out=spare)
+        curvature = self.batch.weights * spare.mean(dim=1)
+        diagonal = self.points.C * (curvature @ self.points.X.square())
+        diagonal[:, :-1] += self.batch.penalty[:, None]
+        diagonal[:, -1] += torch.finfo(diagonal.dtype).eps ** 0.5
+        return diagonal[:, None]
+
+    def _curvature(self, direction: Tensor, along: Tensor) -> Tensor:
+        """Second derivative of F (B, 1, 1) along directions; overwrites the probabilities."""
+        probabilities = self.batch.work[0]
+        squares = direction[..., :-1].square().sum(dim=(1, 2)) * self.batch.penalty
+        mean = probabilities.mul_(along).sum(dim=1)
+        variance = probabilities.mul_(along).sum(dim=1) - mean.square()
+        curvature = squares + self.points.C * torch.linalg.vecdot(self.batch.weights, variance)
+        return curvature[:, None, None]
+
+
+def _dot(a: Tensor, b: Tensor) -> Tensor:
+    """Inner products (B, 1, 1) of arrays (B, K, p)."""
+    return (a * b).sum(dim=(1, 2), keepdim=True)

@@ -1,0 +1,73 @@
+"""The right method, in the right coordinates, for the regressions on some points."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from nddv.coalitions.axes import Axes
+from nddv.coalitions.newton import Newton, Pairs
+from nddv.coalitions.quasi_newton import MEMORY, QuasiNewton
+from nddv.coalitions.regressions import Batch, Method, Points, minimise
+
+NEWTON_PARAMETERS = 40
+"""Up to this many parameters of a regression a Newton step costs less than the steps it saves."""
+
+MAX_STEPS = 1000
+
+
+class Solver:
+    """Fits batches of regressions: by Newton's method if they have few parameters, else by L-BFGS.
+
+    Parameters
+    ----------
+    X, y : (n, d) points, in double precision, and their classes (n,).
+    n_classes, C : number of classes, and inverse strength of the penalty.
+    dtype : to compute in.
+    importance : (n,) weights of the points in the choice of coordinates, equal ones if None.
+    """
+
+    def __init__(
+        self,
+        X: Tensor,
+        y: Tensor,
+        n_classes: int,
+        C: float,
+        dtype: torch.dtype,
+        importance: Tensor | None = None,
+    ) -> None:
+        n, d = X.shape
+        logits = 1 if n_classes == 2 else n_classes
+        self.few = logits * (min(n, d) + 1) <= NEWTON_PARAMETERS
+        self._axes: Axes | None = None
+        if d > n or not self.few:
+            axes = Axes.of(X, X.new_ones(n) if importance is None else importance)
+            X, self._axes = axes.points(X), axes.to(dtype)
+        self.points = Points.build(X.to(dtype), y, n_classes, C)
+        self._pairs = Pairs.build(self.points.X) if self.few else None
+
+    def numbers_each(self) -> int:
+        """How many numbers a regression in a batch keeps in memory, about."""
+        K, n = self.points.targets.shape
+        parameters = K * self.points.X.shape[1]
+        return 6 * K * n + (3 * parameters**2 if self.few else (2 * MEMORY + 8) * parameters)
+
+    def fit(
+        self, weights: Tensor, penalty: Tensor, theta: Tensor, absent: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Minimise from parameters theta (B, K, d + 1), zero for the absent (B, K) classes.
+
+        Returns
+        -------
+        Parameters (B, K, d + 1), whether converged (B,), and the number of steps (B,).
+        """
+        if self._axes:
+            theta = self._axes.inwards(theta)
+        batch = Batch.start(self.points, weights, penalty, theta, absent)
+        method: Method
+        if self._pairs:
+            method = Newton(self.points, self._pairs, batch)
+        else:
+            method = QuasiNewton(self.points, batch)
+        theta, converged, steps = minimise(method, MAX_STEPS)
+        return self._axes.outwards(theta) if self._axes else theta, converged, steps
