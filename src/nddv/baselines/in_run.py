@@ -1,0 +1,132 @@
+"""In-run Data Shapley: what each point does to the validation loss along one training run.
+
+Wang et al., "Data Shapley in one training run", ICLR 2025 (GhostSuite is the code of its authors).
+A step of stochastic gradient descent on a batch is a game whose utility is the decrease of the
+validation loss; its Shapley values, by a Taylor expansion of the loss in the step, are summed over
+the run. The gradient of a linear model is a residual times the features, so that the values of a
+batch are products of small matrices ("ghost" products).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+
+from nddv.values import Values
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of outputs (m, classes) whose gradient by the outputs is predictions − indicators.
+
+    Attributes
+    ----------
+    predict : predictions from outputs.
+    curvature : second derivative at given predictions times a direction, all (m, classes).
+    mean : mean loss of outputs against indicators of the classes.
+    """
+
+    predict: Callable[[Array], Array]
+    curvature: Callable[[Array, Array], Array]
+    mean: Callable[[Array, Array], float]
+
+
+def in_run_shapley(
+    X: NDArray[np.floating],
+    y: NDArray[np.int64],
+    X_valid: NDArray[np.floating],
+    y_valid: NDArray[np.int64],
+    rng: np.random.Generator,
+    order: int = 2,
+    epochs: int = 10,
+    batch_size: int = 32,
+    learning_rate: float = 1.0,
+    loss: str = "logistic",
+) -> Values:
+    """In-run Data Shapley of a linear classifier trained by stochastic gradient descent.
+
+    With g_i the gradient of point i at step t, g and H gradient and Hessian of the mean validation
+    loss, and the step −η·Σ_{j∈B} g_j, point i of the batch B gains η·⟨g, g_i⟩, and in second order
+    −(η²/2)·g_iᵀHΣ_{j∈B}g_j besides. Second order adds up to the decrease of a quadratic loss.
+
+    Parameters
+    ----------
+    X, y : (n, d) features and (n,) classes.
+    X_valid, y_valid : (m, d) and (m,) validation points.
+    order : 1 or 2, of the Taylor expansion.
+    epochs, batch_size : of the run, which begins at zero and takes batches in a random order.
+    learning_rate : of the mean gradient of a batch, times the mean of |(x, 1)|² over the points, so
+        that one number suits any number and scale of features.
+    loss : ``"logistic"``, the cross-entropy of a softmax; ``"squared"``, half the squared distance
+        to the indicators of the classes.
+
+    Returns
+    -------
+    Values, in units of the validation loss, which the record holds at both ends of the run.
+    """
+    if order not in (1, 2):
+        raise ValueError(f"order must be 1 or 2, got {order}")
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+    kind = LOSSES[loss]
+    indicators = np.eye(int(max(y.max(), y_valid.max())) + 1)
+    points, targets = _with_constant(X), indicators[y]
+    queries, wanted = _with_constant(X_valid), indicators[y_valid]
+    step_size = learning_rate / np.mean(np.einsum("ij,ij->i", points, points))
+
+    theta = np.zeros((points.shape[1], len(indicators)))
+    values = np.zeros(len(points))
+    start = kind.mean(queries @ theta, wanted)
+    for _ in range(epochs):
+        shuffled = rng.permutation(len(points))
+        for batch in np.split(shuffled, range(batch_size, len(points), batch_size)):
+            inputs = points[batch]
+            eta = step_size / len(batch)
+            residuals = kind.predict(inputs @ theta) - targets[batch]
+            predictions = kind.predict(queries @ theta)
+            step = -eta * inputs.T @ residuals
+            change = queries.T @ (predictions - wanted) / len(queries)
+            if order == 2:
+                change += (
+                    queries.T @ kind.curvature(predictions, queries @ step) / (2 * len(queries))
+                )
+            # −⟨change, step of point i⟩, its step being −η·x_i ⊗ residual_i
+            values[batch] += eta * np.einsum("bk,bk->b", inputs @ change, residuals)
+            theta += step
+    end = kind.mean(queries @ theta, wanted)
+    return Values(values, record={"loss_start": start, "loss_end": end})
+
+
+def _with_constant(X: NDArray[np.floating]) -> Array:
+    """Features (n, d) with a column of ones, for the intercepts."""
+    return np.column_stack([np.asarray(X, dtype=np.float64), np.ones(len(X))])
+
+
+def _softmax(logits: Array) -> Array:
+    probabilities: Array = softmax(logits, axis=1)
+    return probabilities
+
+
+def _softmax_curvature(probabilities: Array, direction: Array) -> Array:
+    product = probabilities * direction
+    return product - probabilities * product.sum(axis=1, keepdims=True)
+
+
+def _cross_entropy(logits: Array, wanted: Array) -> float:
+    return float(-np.mean(np.sum(wanted * log_softmax(logits, axis=1), axis=1)))
+
+
+def _squared_loss(outputs: Array, wanted: Array) -> float:
+    return float(np.mean(np.sum((outputs - wanted) ** 2, axis=1)) / 2)
+
+
+LOSSES = {
+    "logistic": Loss(_softmax, _softmax_curvature, _cross_entropy),
+    "squared": Loss(lambda outputs: outputs, lambda _, direction: direction, _squared_loss),
+}
