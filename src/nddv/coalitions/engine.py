@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 import torch
@@ -66,6 +67,7 @@ class Engine:
         points = torch.as_tensor(features, dtype=torch.float64, device=device)
         labels = torch.as_tensor(classes, dtype=torch.long, device=device)
         self._indicators = torch.nn.functional.one_hot(labels, n_classes).double()
+        self._prior = self._indicators.mean(dim=0)
         setting = (points, labels, n_classes, C, getattr(torch, dtype))
         self._solver = Solver(*setting)
         everyone, zero = np.ones((1, self.n), bool), np.zeros((1, self.n_logits, self.d))
@@ -91,6 +93,15 @@ class Engine:
                 for rows in self._chunks(len(weights))
             ]
         )
+
+    def among(self, rows: NDArray[np.intp]) -> Engine:
+        """The same engine for coalitions of k points: their weights are (B, k), in that order."""
+        engine = copy(self)
+        engine.n = len(rows)
+        index = torch.as_tensor(rows, device=self._indicators.device)
+        engine._indicators = self._indicators[index]
+        engine._solver = self._solver.among(index)
+        return engine
 
     def _chunks(self, count: int) -> Iterator[slice]:
         """Rows to work on together; one empty slice if there are none."""
@@ -152,8 +163,7 @@ class Engine:
         """Parameters (B, K, d + 1) of coalitions of at most one class, by definition."""
         size = sizes.sum(dim=1, keepdim=True)
         smoothed = (sizes + 1) / (size + self.n_classes)
-        prior = self._indicators.mean(dim=0)
-        logits = torch.where(size > 0, smoothed, prior).clamp_min(FLOOR).log()
+        logits = torch.where(size > 0, smoothed, self._prior).clamp_min(FLOOR).log()
         if self.n_logits == 1:
             logits = logits[:, 1:] - logits[:, :1]
         theta = sizes.new_zeros(len(sizes), self.n_logits, self.d + 1)

@@ -40,7 +40,7 @@ def walk_prefixes(
 
     A walk is truncated (Ghorbani & Zou 2019) at the first beginning whose utility is within
     ``tolerance`` of that of all players: from there on it has the utility of all players. The
-    beginnings of no player and of all players are always evaluated, once.
+    beginnings of no player and of all players are evaluated once.
 
     Parameters
     ----------
@@ -55,53 +55,36 @@ def walk_prefixes(
     utilities : (P, n + 1), of the first 0, 1, ..., n players of each order.
     evaluated : (P,) number of players at which the walk was truncated, n if it was not.
     """
-    orders = np.asarray(orders)
-    stride = stride or max(1, CHUNK_ELEMENTS // max(1, orders.size))
-
-    def evaluate(walks: NDArray[np.intp], weights: NDArray[np.bool_]) -> NDArray[np.float64]:
-        return utilities(weights.reshape(-1, weights.shape[2])).reshape(weights.shape[:2])
-
-    ends = np.stack([np.zeros(orders.shape[1], bool), np.ones(orders.shape[1], bool)])
-    return walk_blocks(evaluate, utilities(ends), orders, tolerance, stride)
-
-
-def walk_blocks(
-    evaluate: Callable[[NDArray[np.intp], NDArray[np.bool_]], NDArray[np.float64]],
-    ends: NDArray[np.float64],
-    orders: NDArray[np.intp],
-    tolerance: float,
-    stride: int,
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Walk as ``walk_prefixes`` does, block of positions by block of positions.
-
-    Parameters
-    ----------
-    evaluate : gets the numbers (A,) of the walks that go on and the weights (A, s, n) of their next
-        s beginnings, one player longer each; gives utilities (A, s).
-    ends : (2,) utilities of no player and of all players.
-    """
     P, n = orders.shape
-    empty, everyone = ends
+    empty, everyone = utilities(np.stack([np.zeros(n, bool), np.ones(n, bool)]))
     found = np.full((P, n + 1), everyone)
     found[:, 0] = empty
-    evaluated = np.full(P, n)
-    walks = np.arange(P)
-    if tolerance > 0 and abs(everyone - empty) <= tolerance:
-        return found, np.zeros(P, dtype=np.intp)
     # position[p, i]: how many players come before player i in order p
     position = np.argsort(orders, axis=1)
+    stride = stride or max(1, CHUNK_ELEMENTS // max(1, orders.size))
+    walks = np.arange(P)
     for first in range(1, n, stride):
+        walks = walks[~within(found[walks, first - 1], everyone, tolerance)]
         lengths = np.arange(first, min(first + stride, n))
         weights = position[walks, None, :] < lengths[:, None]
-        block = evaluate(walks, weights)
-        if tolerance > 0:
-            close = np.abs(everyone - block) <= tolerance
-            stops = close.any(axis=1)
-            evaluated[walks[stops]] = lengths[close[stops].argmax(axis=1)]
-            block[np.logical_or.accumulate(close, axis=1)] = everyone
-        found[walks[:, None], lengths] = block
-        if tolerance > 0:
-            walks = walks[~stops]
-            if len(walks) == 0:
-                break
-    return found, evaluated
+        found[walks[:, None], lengths] = utilities(weights.reshape(-1, n)).reshape(-1, len(lengths))
+    return truncate(found, tolerance)
+
+
+def truncate(
+    walks: NDArray[np.float64], tolerance: float
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Truncate walks (P, n + 1) as ``walk_prefixes`` says, and count what was evaluated (P,)."""
+    everyone = walks[:, -1:]
+    close = within(walks, everyone, tolerance)
+    close[:, -1] = True
+    evaluated = close.argmax(axis=1)
+    beyond = np.arange(walks.shape[1]) >= evaluated[:, None]
+    return np.where(beyond, everyone, walks), evaluated
+
+
+def within(
+    utilities: NDArray[np.float64], everyone: float | NDArray[np.float64], tolerance: float
+) -> NDArray[np.bool_]:
+    """Whether walks that have reached these utilities are to be truncated; never if 0."""
+    return (np.abs(everyone - utilities) <= tolerance) & (tolerance > 0)

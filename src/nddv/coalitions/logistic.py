@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from nddv.coalitions.engine import Engine
 from nddv.coalitions.fits import Fits
-from nddv.coalitions.game import walk_blocks
+from nddv.coalitions.game import truncate, within
 from nddv.coalitions.predict import MEASURES, scores
 
-BATCH = 256
-"""About how many fits are worked on together in a walk."""
+STRIDE = 128
+"""How many fits are worked on together in a walk."""
 
 
 class LogisticGame:
@@ -54,36 +54,38 @@ class LogisticGame:
 
     def utilities(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
         """Utilities (B,) of coalitions of weights (B, n)."""
-        return self._utilities(self._fit(weights))
+        return self._utilities(self._fit(self.engine, weights))
 
     def walk(
         self, orders: NDArray[np.intp], tolerance: float = 0.0
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Utilities of all beginnings of orders; see :func:`~nddv.coalitions.game.walk_prefixes`.
 
-        A fit begins at that of the last beginning before its block.
+        An order is walked in strides. The fits of a stride begin where the last one ended, and know
+        only the points that have come so far.
         """
         orders = np.asarray(orders)
-        ends = self.utilities(np.stack([np.zeros(self.n), np.ones(self.n)]))
-        last = self.engine.whole[np.zeros(len(orders), dtype=np.intp)]
-
-        def evaluate(walks: NDArray[np.intp], weights: NDArray[np.bool_]) -> NDArray[np.float64]:
-            A, s, n = weights.shape
-            fits = self._fit(weights.reshape(A * s, n), last[np.repeat(walks, s)])
-            ending = fits[s - 1 :: s]
-            last.coefficients[walks] = ending.coefficients
-            last.intercepts[walks] = ending.intercepts
-            return self._utilities(fits).reshape(A, s)
-
-        stride = max(1, BATCH // max(1, len(orders)))
-        return walk_blocks(evaluate, ends, orders, tolerance, stride)
+        empty, everyone = self.utilities(np.stack([np.zeros(self.n), np.ones(self.n)]))
+        walks = np.full((len(orders), self.n + 1), everyone)
+        walks[:, 0] = empty
+        for walk, order in zip(walks, orders, strict=True):
+            last = self.engine.whole
+            for first in range(1, self.n, STRIDE):
+                stop = min(first + STRIDE, self.n)
+                if within(walk[:first], everyone, tolerance).any():
+                    break
+                weights = np.tri(stop - first, stop - 1, first - 1, dtype=bool)
+                fits = self._fit(self.engine.among(order[: stop - 1]), weights, last)
+                walk[first:stop] = self._utilities(fits)
+                last = fits[-1:]
+        return truncate(walks, tolerance)
 
     def leave_one_out(self) -> NDArray[np.float64]:
         """Utilities (n,) of the coalitions of all points but one."""
         return self.utilities(~np.eye(self.n, dtype=bool))
 
-    def _fit(self, weights: NDArray[np.generic], start: Fits | None = None) -> Fits:
-        fits = self.engine.fit(weights, start)
+    def _fit(self, engine: Engine, weights: NDArray[np.generic], start: Fits | None = None) -> Fits:
+        fits = engine.fit(weights, start)
         failed = int(np.sum(~fits.converged))
         if failed:
             warnings.warn(

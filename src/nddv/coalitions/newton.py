@@ -13,7 +13,7 @@ from nddv.coalitions.regressions import Batch, Points, spread
 SAFE_CHANGE = 1.79
 """A full step that changes the logits by no more lowers the objective."""
 
-LAST_CHANGE = 1e-3
+LAST_CHANGE = 1e-2
 """After a step that changes the logits by no more, what is left is of the order of its square."""
 
 
@@ -38,6 +38,10 @@ class Pairs:
         unpack = torch.empty(p, p, dtype=torch.long, device=X.device)
         unpack[rows, columns] = unpack[columns, rows] = torch.arange(len(rows), device=X.device)
         return cls(X[:, rows] * X[:, columns], unpack.ravel())
+
+    def take(self, rows: Tensor) -> Pairs:
+        """The products of the points in these rows."""
+        return Pairs(self.products[rows], self.unpack)
 
 
 class Newton:

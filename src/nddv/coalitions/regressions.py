@@ -52,6 +52,10 @@ class Points:
         X = torch.cat([X, X.new_ones(len(X), 1)], dim=1)
         return cls(X, (targets[1:] if n_classes == 2 else targets).contiguous(), C)
 
+    def take(self, rows: Tensor) -> Points:
+        """The points in these rows."""
+        return Points(self.X[rows], self.targets[:, rows], self.C)
+
 
 @dataclass(frozen=True)
 class Batch:

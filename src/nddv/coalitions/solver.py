@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import torch
 from torch import Tensor
 
@@ -51,6 +53,13 @@ class Solver:
         K, n = self.points.targets.shape
         parameters = K * self.points.X.shape[1]
         return 6 * K * n + (3 * parameters**2 if self.few else (2 * MEMORY + 8) * parameters)
+
+    def among(self, rows: Tensor) -> Solver:
+        """A solver of regressions in which only the points in these rows have a weight."""
+        solver = copy(self)
+        solver.points = self.points.take(rows)
+        solver._pairs = self._pairs and self._pairs.take(rows)
+        return solver
 
     def fit(
         self, weights: Tensor, penalty: Tensor, theta: Tensor, absent: Tensor
