@@ -1,0 +1,126 @@
+"""What every rule without a game must bear: awkward data, a seed, nobody else's random state."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+import torch
+
+from nddv.baselines.dvrl import dvrl
+from nddv.baselines.eigen import eigen_value, singular_lava, singular_oob
+from nddv.baselines.in_run import in_run_shapley
+from nddv.baselines.lossval import lossval
+from nddv.baselines.oob import data_oob
+from nddv.baselines.transport import lava
+from nddv.baselines.volume import volume_shapley
+
+SEED = 100
+
+RULES = {
+    "data_oob-logistic": (data_oob, {"num_models": 60}),
+    "data_oob-trees": (data_oob, {"num_models": 60, "learner": "trees"}),
+    "lava": (lava, {}),
+    "in_run-1": (in_run_shapley, {"order": 1}),
+    "in_run-2": (in_run_shapley, {"order": 2}),
+    "lossval": (lossval, {"epochs": 2}),
+    "dvrl": (dvrl, {"rl_epochs": 20}),
+    "volume": (volume_shapley, {"max_permutations": 5}),
+    "eigen_value": (eigen_value, {}),
+    "singular_lava": (singular_lava, {}),
+    "singular_oob": (singular_oob, {"num_models": 60}),
+}
+WITH_EIGENVALUES = {"eigen_value", "singular_lava", "singular_oob"}
+
+
+def plain():
+    rng = np.random.default_rng(SEED)
+    X, X_valid = rng.normal(size=(40, 3)), rng.normal(size=(15, 3))
+    return X, (X[:, 0] > 0).astype(int), X_valid, (X_valid[:, 0] > 0).astype(int)
+
+
+def constant_features():
+    X, y, X_valid, y_valid = plain()
+    return (
+        np.insert(X, [1, 1], [0.0, 7.0], axis=1),
+        y,
+        np.insert(X_valid, [1, 1], [0.0, 7.0], 1),
+        y_valid,
+    )
+
+
+def duplicate_rows():
+    X, y, X_valid, y_valid = plain()
+    return np.tile(X[:20], (2, 1)), y, np.tile(X_valid[:1], (15, 1)), y_valid
+
+
+def two_point_class():
+    X, y, X_valid, y_valid = plain()
+    y[[3, 4]] = 2
+    return X, y, X_valid, y_valid
+
+
+def class_that_only_validation_has():
+    X, y, X_valid, y_valid = plain()
+    y_valid[:2] = 2
+    return X, y, X_valid, y_valid
+
+
+def one_validation_class():
+    X, y, X_valid, y_valid = plain()
+    return X, y, X_valid, np.ones_like(y_valid)
+
+
+def more_features_than_points():
+    rng = np.random.default_rng(SEED)
+    X, X_valid = rng.normal(size=(40, 90)), rng.normal(size=(15, 90))
+    return X, (X[:, 0] > 0).astype(int), X_valid, (X_valid[:, 0] > 0).astype(int)
+
+
+DATA = [
+    plain,
+    constant_features,
+    duplicate_rows,
+    two_point_class,
+    class_that_only_validation_has,
+    one_validation_class,
+    more_features_than_points,
+]
+
+
+def value(name, data, seed=SEED):
+    rule, settings = RULES[name]
+    X, y, X_valid, y_valid = (one.astype(kind) for one, kind in zip(data, "fifi", strict=True))
+    given = {"X": X, "y": y, "X_valid": X_valid, "y_valid": y_valid}
+    given["rng"] = np.random.default_rng(seed)
+    wanted = inspect.signature(rule).parameters
+    return rule(**{key: one for key, one in given.items() if key in wanted}, **settings)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("name", RULES)
+def test_values_of_awkward_data_are_finite(name, data):
+    if name in WITH_EIGENVALUES and data is more_features_than_points:
+        with pytest.raises(ValueError, match="Eigen-Value is undefined"):
+            value(name, data())
+        return
+    found = value(name, data())
+    assert found.values.shape == (40,)
+    assert found.values.dtype == np.float64
+    assert np.isfinite(found.values).all()
+    assert found.stderr is None or np.isfinite(found.stderr).all()
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_values_depend_on_the_seed_and_on_no_other_state(name):
+    first = value(name, plain()).values
+    np.random.seed(1)  # noqa: NPY002
+    torch.manual_seed(1)
+    numpy_state, torch_state = np.random.get_state()[1].copy(), torch.get_rng_state()  # noqa: NPY002
+    np.testing.assert_array_equal(value(name, plain()).values, first)
+    np.testing.assert_array_equal(np.random.get_state()[1], numpy_state)  # noqa: NPY002
+    assert torch.equal(torch.get_rng_state(), torch_state)
+    if "rng" in inspect.signature(RULES[name][0]).parameters:
+        assert not np.array_equal(value(name, plain(), SEED + 1).values, first)
