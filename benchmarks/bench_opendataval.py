@@ -2,7 +2,8 @@
 
 Each rule at OpenDataVal's default budget, on the same problem, with the same logistic regression
 and as many threads. Ours runs before and after each of theirs. The last column compares processor
-time, over all threads, which a busy machine disturbs less than the time on the wall.
+time, over all threads, which a busy machine disturbs less than the time on the wall; there, set
+OMP_NUM_THREADS=1 as well, for threads that wait for each other cost both sides dearly.
 
     python benchmarks/bench_opendataval.py [--quick]
 """
