@@ -26,13 +26,11 @@ def test_logistic_learners_by_hand(classes, soft):
     n, models = len(X), 25
     found = data_oob(X, y, np.random.default_rng(SEED), num_models=models, soft=soft)
 
-    draws = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), size=models)
     scores = [[] for _ in range(n)]
-    for counts in draws:
-        rows = np.repeat(np.arange(n), counts)
+    for rows in np.random.default_rng(SEED).integers(n, size=(models, n)):
         model = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(X[rows], y[rows])
         probabilities = model.predict_proba(X)
-        for i in np.flatnonzero(counts == 0):
+        for i in set(range(n)) - set(rows):
             score = probabilities[i, y[i]] if soft else probabilities[i].argmax() == y[i]
             scores[i].append(float(score))
     np.testing.assert_allclose(found.values, [np.mean(one) for one in scores], atol=1e-3)

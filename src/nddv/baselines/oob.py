@@ -46,7 +46,7 @@ def data_oob(
     if len(classes) < 2:
         raise ValueError("Data-OOB needs at least two classes")
     if learner == "logistic":
-        counts = rng.multinomial(len(X), np.full(len(X), 1 / len(X)), size=num_models)
+        counts = bootstrap_counts(len(X), num_models, rng)
         batches = logistic_predictions(X, labels, counts, C)
     elif learner == "trees":
         forest = RandomForestClassifier(
@@ -60,6 +60,12 @@ def data_oob(
         raise ValueError(f"learner must be 'logistic' or 'trees', got {learner!r}")
     values, stderr = out_of_bag_means(batches, labels, soft)
     return Values(values, stderr, {"fits": num_models})
+
+
+def bootstrap_counts(n: int, num_models: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """How often each of n points is in each of the bootstrap samples of size n, (num_models, n)."""
+    draws = rng.integers(n, size=(num_models, n)) + n * np.arange(num_models)[:, None]
+    return np.bincount(draws.ravel(), minlength=num_models * n).reshape(num_models, n)
 
 
 def logistic_predictions(
