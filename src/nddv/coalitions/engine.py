@@ -54,8 +54,9 @@ class Engine:
         dtype: str = "float64",
         memory_mb: float = 256.0,
     ) -> None:
-        features, classes = np.asarray(X), np.asarray(y)
-        _check_points(features, classes, n_classes)
+        if n_classes < 2:
+            raise ValueError(f"logistic regression needs two classes or more, got {n_classes}")
+        features, classes = check_points("training", X, y, n_classes)
         if not C > 0:
             raise ValueError(f"C must be positive, got {C}")
         if dtype not in ("float32", "float64"):
@@ -199,14 +200,22 @@ def _parameters(fits: Fits, like: Tensor) -> Tensor:
     return torch.as_tensor(np.where(np.isfinite(parameters), parameters, 0.0)).to(like)
 
 
-def _check_points(X: NDArray[np.generic], y: NDArray[np.generic], n_classes: int) -> None:
-    if X.ndim != 2 or y.shape != X.shape[:1] or len(X) == 0:
+def check_points(
+    name: str, X: ArrayLike, y: ArrayLike, n_classes: int
+) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    """Give points (n, d) and their classes (n,) as arrays, if they are fit for use."""
+    points, classes = np.asarray(X), np.asarray(y)
+    if points.ndim != 2 or classes.shape != points.shape[:1] or len(points) == 0:
         raise ValueError(
-            f"X must have shape (n, d) and y (n,) with n > 0, got {X.shape} and {y.shape}"
+            f"{name} points must have shapes (n, d) and (n,) with n > 0,"
+            f" got {points.shape} and {classes.shape}"
         )
-    if n_classes < 2:
-        raise ValueError(f"logistic regression needs two classes or more, got {n_classes}")
-    if not np.issubdtype(y.dtype, np.integer) or y.min() < 0 or y.max() >= n_classes:
-        raise ValueError(f"classes must be integers from 0 to {n_classes - 1}")
-    if not np.isfinite(X).all():
-        raise ValueError("the features of the training points must be finite")
+    if not np.issubdtype(classes.dtype, np.integer) or classes.min() < 0:
+        raise ValueError(f"the classes of the {name} points must be integers from 0 on")
+    if classes.max() >= n_classes:
+        raise ValueError(
+            f"the {name} points have class {classes.max()}, but there are {n_classes} classes"
+        )
+    if not np.isfinite(points).all():
+        raise ValueError(f"the features of the {name} points must be finite")
+    return points, classes

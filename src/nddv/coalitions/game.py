@@ -39,7 +39,7 @@ def walk_prefixes(
     """Utilities of all beginnings of orders of the players, for any game.
 
     A walk is truncated (Ghorbani & Zou 2019) at the first beginning whose utility is within
-    ``tolerance`` of that of all players: from there on it has the utility of all players. The
+    ``tolerance`` of that of all players: all longer ones have the utility of all players. The
     beginnings of no player and of all players are evaluated once.
 
     Parameters
@@ -64,7 +64,10 @@ def walk_prefixes(
     stride = stride or max(1, CHUNK_ELEMENTS // max(1, orders.size))
     walks = np.arange(P)
     for first in range(1, n, stride):
-        walks = walks[~within(found[walks, first - 1], everyone, tolerance)]
+        so_far = found[walks, max(0, first - stride) : first]
+        walks = walks[~within(so_far, everyone, tolerance).any(axis=1)]
+        if len(walks) == 0:
+            break
         lengths = np.arange(first, min(first + stride, n))
         weights = position[walks, None, :] < lengths[:, None]
         found[walks[:, None], lengths] = utilities(weights.reshape(-1, n)).reshape(-1, len(lengths))
@@ -79,7 +82,7 @@ def truncate(
     close = within(walks, everyone, tolerance)
     close[:, -1] = True
     evaluated = close.argmax(axis=1)
-    beyond = np.arange(walks.shape[1]) >= evaluated[:, None]
+    beyond = np.arange(walks.shape[1]) > evaluated[:, None]
     return np.where(beyond, everyone, walks), evaluated
 
 

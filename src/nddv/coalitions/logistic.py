@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nddv.coalitions.engine import Engine
+from nddv.coalitions.cache import ScoreCache, coalition_keys, game_key
+from nddv.coalitions.engine import Engine, check_points
 from nddv.coalitions.fits import Fits
 from nddv.coalitions.game import truncate, within
 from nddv.coalitions.predict import MEASURES, scores
 
 STRIDE = 128
 """How many fits are worked on together in a walk."""
+
+STORED_TOGETHER = 1024
+"""How many coalitions are fitted before their scores are stored."""
+
+DEFINITIONS = 1
+"""Part of the name of a stored game; to be raised when utilities come to mean another thing."""
 
 
 class LogisticGame:
@@ -30,6 +39,8 @@ class LogisticGame:
     C : inverse strength of the penalty.
     utility : "accuracy" or "log_likelihood", the mean over the validation points.
     device, dtype : where and how precisely to compute.
+    cache : folder in which utilities are kept and looked up (:mod:`nddv.coalitions.cache` names a
+        default); None keeps nothing.
     """
 
     def __init__(
@@ -43,18 +54,37 @@ class LogisticGame:
         utility: str = "accuracy",
         device: str = "cpu",
         dtype: str = "float64",
+        cache: str | Path | None = None,
     ) -> None:
         if utility not in MEASURES:
             raise ValueError(f"unknown utility {utility!r}; known: {', '.join(MEASURES)}")
         self.engine = Engine(X_train, y_train, n_classes, C, device, dtype)
+        self.X_valid, self.y_valid = check_points("validation", X_valid, y_valid, n_classes)
+        if self.X_valid.shape[1] != self.engine.d:
+            raise ValueError(
+                f"the validation points have {self.X_valid.shape[1]} features,"
+                f" the training points {self.engine.d}"
+            )
         self.n = self.engine.n
-        self.utility = utility
         self.device = device
-        self.X_valid, self.y_valid = np.asarray(X_valid), np.asarray(y_valid)
+        self._measure = MEASURES.index(utility)
+        self._cache: ScoreCache | None = None
+        if cache is not None:
+            arrays = (np.asarray(X_train), np.asarray(y_train), self.X_valid, self.y_valid)
+            key = game_key(arrays, DEFINITIONS, n_classes, float(C), dtype)
+            self._cache = ScoreCache(Path(cache), key)
 
     def utilities(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
         """Utilities (B,) of coalitions of weights (B, n)."""
-        return self._utilities(self._fit(self.engine, weights))
+        weights = np.asarray(weights)
+        found = np.empty(len(weights))
+        for first in range(0, len(weights), STORED_TOGETHER):
+            block = weights[first : first + STORED_TOGETHER]
+            found[first : first + len(block)] = self._block(block)
+        return found
+
+    def _block(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
+        return self._stored(weights, lambda rows: self._scores(self.engine.fit(weights[rows])))
 
     def walk(
         self, orders: NDArray[np.intp], tolerance: float = 0.0
@@ -71,29 +101,64 @@ class LogisticGame:
         for walk, order in zip(walks, orders, strict=True):
             last = self.engine.whole
             for first in range(1, self.n, STRIDE):
-                stop = min(first + STRIDE, self.n)
                 if within(walk[:first], everyone, tolerance).any():
                     break
-                weights = np.tri(stop - first, stop - 1, first - 1, dtype=bool)
-                fits = self._fit(self.engine.among(order[: stop - 1]), weights, last)
-                walk[first:stop] = self._utilities(fits)
-                last = fits[-1:]
+                stop = min(first + STRIDE, self.n)
+                walk[first:stop], last = self._stride(order, first, stop, last)
         return truncate(walks, tolerance)
 
-    def leave_one_out(self) -> NDArray[np.float64]:
-        """Utilities (n,) of the coalitions of all points but one."""
-        return self.utilities(~np.eye(self.n, dtype=bool))
+    def _stride(
+        self, order: NDArray[np.intp], first: int, stop: int, last: Fits
+    ) -> tuple[NDArray[np.float64], Fits]:
+        """Utilities of the first ``first``, ..., ``stop - 1`` points, and the last new fit."""
+        come = order[: stop - 1]
+        weights = np.tri(stop - first, stop - 1, first - 1, dtype=bool)
+        members = np.zeros((stop - first, self.n), dtype=bool)
+        members[:, come] = weights
 
-    def _fit(self, engine: Engine, weights: NDArray[np.generic], start: Fits | None = None) -> Fits:
-        fits = engine.fit(weights, start)
+        def score(rows: NDArray[np.bool_]) -> NDArray[np.float64]:
+            nonlocal last
+            fits = self.engine.among(come).fit(weights[rows], last)
+            last = fits[-1:]
+            return self._scores(fits)
+
+        return self._stored(members, score), last
+
+    def leave_one_out(self) -> NDArray[np.float64]:
+        """Utilities (n,) of the coalitions of all points but one.
+
+        They begin at the fit of all points, so that their first Newton step is the closed form
+        H⁻¹xᵢ(pᵢ − yᵢ)/(1 − hᵢ) with the leverage hᵢ; more steps follow where it is not exact.
+        """
+        found = np.empty(self.n)
+        for first in range(0, self.n, STORED_TOGETHER):
+            left_out = np.arange(first, min(first + STORED_TOGETHER, self.n))
+            found[left_out] = self._block(np.arange(self.n) != left_out[:, None])
+        return found
+
+    def _stored(
+        self,
+        weights: NDArray[np.generic],
+        score: Callable[[NDArray[np.bool_]], NDArray[np.float64]],
+    ) -> NDArray[np.float64]:
+        """Utilities (B,) of coalitions (B, n), for which only unknown rows are scored anew."""
+        if self._cache is None:
+            return score(np.ones(len(weights), dtype=bool))[:, self._measure]
+        keys = coalition_keys(weights)
+        found = self._cache.lookup(keys)
+        new = np.isnan(found[:, 0])
+        if new.any():
+            found[new] = score(new)
+            self._cache.store(
+                [key for key, is_new in zip(keys, new, strict=True) if is_new], found[new]
+            )
+        return found[:, self._measure]
+
+    def _scores(self, fits: Fits) -> NDArray[np.float64]:
         failed = int(np.sum(~fits.converged))
         if failed:
             warnings.warn(
                 f"{failed} of {len(fits)} coalitions did not converge; are the features scaled?",
                 stacklevel=3,
             )
-        return fits
-
-    def _utilities(self, fits: Fits) -> NDArray[np.float64]:
-        found = scores(fits, self.X_valid, self.y_valid, self.device)
-        return found[:, MEASURES.index(self.utility)]
+        return scores(fits, self.X_valid, self.y_valid, self.device)

@@ -1,0 +1,143 @@
+"""The game of the logistic regression, against fits one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, log_loss
+
+from nddv.coalitions import FLOOR, LogisticGame, logistic, walk_prefixes
+
+
+def make_problem(n=40, d=3, n_classes=2, m=60, seed=100):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n + m, d))
+    signal = X @ rng.standard_normal((d, n_classes)) + rng.gumbel(size=(n + m, n_classes))
+    y = signal.argmax(axis=1)
+    return X[:n], y[:n], X[n:], y[n:], n_classes
+
+
+def refit(problem, weights, utility, C=1.0):
+    """Utility of one coalition of several classes, by scikit-learn."""
+    X, y, X_valid, y_valid, n_classes = problem
+    held = weights > 0
+    model = LogisticRegression(C=C, tol=1e-10, max_iter=10_000)
+    model.fit(X[held], y[held], sample_weight=weights[held])
+    if utility == "accuracy":
+        return accuracy_score(y_valid, model.predict(X_valid))
+    assert len(model.classes_) == n_classes
+    return -log_loss(y_valid, model.predict_proba(X_valid))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("utility", ["accuracy", "log_likelihood"])
+def test_utilities_are_those_of_refits(utility, n_classes):
+    problem = make_problem(n_classes=n_classes)
+    weights = np.random.default_rng(101).integers(0, 3, size=(10, 40))
+    game = LogisticGame(*problem, C=2.0, utility=utility)
+    expected = [refit(problem, weight, utility, C=2.0) for weight in weights]
+    np.testing.assert_allclose(game.utilities(weights), expected, atol=1e-5)
+
+
+def test_empty_and_single_class_coalitions():
+    _, y, _, y_valid, _ = problem = make_problem(n_classes=3)
+    weights = np.stack([np.zeros(40), y == 1])
+    share = np.bincount(y, minlength=3) / 40
+    accuracy = LogisticGame(*problem).utilities(weights)
+    np.testing.assert_allclose(
+        accuracy, [np.mean(y_valid == share.argmax()), np.mean(y_valid == 1)]
+    )
+    ones = np.sum(y == 1)
+    smoothed = np.where(y_valid == 1, (ones + 1) / (ones + 3), 1 / (ones + 3))
+    likelihood = LogisticGame(*problem, utility="log_likelihood").utilities(weights)
+    np.testing.assert_allclose(
+        likelihood, [np.log(share[y_valid]).mean(), np.log(smoothed).mean()], rtol=1e-12
+    )
+
+
+def test_absent_class_has_the_floor():
+    X, y, X_valid, y_valid, _ = problem = make_problem(n_classes=3)
+    held = y != 2
+    model = LogisticRegression(tol=1e-10, max_iter=10_000).fit(X[held], y[held])
+    known = y_valid != 2
+    found = model.predict_proba(X_valid[known])[np.arange(known.sum()), y_valid[known]]
+    expected = (np.log(found).sum() + np.log(FLOOR) * np.sum(~known)) / len(y_valid)
+    game = LogisticGame(*problem, utility="log_likelihood")
+    assert game.utilities(held[None])[0] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("utility", ["accuracy", "log_likelihood"])
+@pytest.mark.parametrize(("n", "d", "n_classes"), [(20, 3, 2), (20, 3, 3), (20, 30, 2)])
+def test_leave_one_out_is_a_refit_without_the_point(n, d, n_classes, utility):
+    problem = make_problem(n, d, n_classes, m=50)
+    expected = [refit(problem, weights, utility) for weights in 1 - np.eye(n)]
+    found = LogisticGame(*problem, utility=utility).leave_one_out()
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("tolerance", [0.0, 0.05])
+@pytest.mark.parametrize("stride", [1, 7, 128])
+def test_walk_is_that_of_any_game(monkeypatch, stride, tolerance, n_classes):
+    monkeypatch.setattr(logistic, "STRIDE", stride)
+    game = LogisticGame(*make_problem(n_classes=n_classes), utility="log_likelihood")
+    rng = np.random.default_rng(102)
+    orders = np.array([rng.permutation(40) for _ in range(4)])
+    walks, evaluated = game.walk(orders, tolerance)
+    expected, expected_evaluated = walk_prefixes(game.utilities, orders, tolerance)
+    np.testing.assert_allclose(walks, expected, atol=1e-4)
+    np.testing.assert_array_equal(evaluated, expected_evaluated)
+    assert (evaluated < 40).any() == (tolerance > 0)
+
+
+def test_truncated_walks_fit_less(monkeypatch):
+    monkeypatch.setattr(logistic, "STRIDE", 4)
+    game = LogisticGame(*make_problem())
+    fitted = []
+    scores = game._scores
+    monkeypatch.setattr(game, "_scores", lambda fits: fitted.append(len(fits)) or scores(fits))
+    _, evaluated = game.walk(np.array([np.random.default_rng(103).permutation(40)]), tolerance=0.2)
+    assert evaluated[0] < 30
+    assert evaluated[0] <= sum(fitted) - 2 < evaluated[0] + 4  # 2: no point, and all points
+
+
+def test_finite_on_awkward_data():
+    X, y, X_valid, y_valid, _ = make_problem(n=60, d=80, n_classes=3)
+    X[:, 0], X_valid[:, 0] = 5.0, 5.0
+    X[30:] = X[:30]
+    y[y == 2] = 0
+    y[[3, 33]] = 2
+    for utility in ("accuracy", "log_likelihood"):
+        game = LogisticGame(X, y, X_valid, y_valid, 3, C=10.0, utility=utility)
+        orders = np.array([np.random.default_rng(104).permutation(60)])
+        assert np.isfinite(game.walk(orders)[0]).all()
+        assert np.isfinite(game.leave_one_out()).all()
+
+
+def test_ten_thousand_points():
+    game = LogisticGame(*make_problem(n=10_000, d=4), utility="log_likelihood")
+    rng = np.random.default_rng(105)
+    assert np.isfinite(game.utilities(rng.random((10, 10_000)) < 0.5)).all()
+    walks, evaluated = game.walk(rng.permutation(10_000)[None], tolerance=0.05)
+    assert np.isfinite(walks).all()
+    assert 0 < evaluated[0] < 10_000
+
+
+def test_fits_that_do_not_converge_are_reported(monkeypatch):
+    from nddv.coalitions import solver
+
+    game = LogisticGame(*make_problem())
+    monkeypatch.setattr(solver, "MAX_STEPS", 1)
+    with pytest.warns(UserWarning, match="did not converge"):
+        game.utilities(np.random.default_rng(106).random((5, 40)) < 0.2)
+
+
+def test_errors_say_what_is_wrong():
+    X, y, X_valid, y_valid, _ = problem = make_problem()
+    with pytest.raises(ValueError, match="unknown utility 'f1'; known: accuracy, log_likelihood"):
+        LogisticGame(*problem, utility="f1")
+    with pytest.raises(ValueError, match="the validation points have 2 features"):
+        LogisticGame(X, y, X_valid[:, :2], y_valid, 2)
+    with pytest.raises(ValueError, match="validation points have class 5"):
+        LogisticGame(X, y, X_valid, y_valid + 5 * (y_valid == 1) - (y_valid == 1), 2)
