@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nddv.baselines.semivalues import data_shapley
+from nddv.coalitions.game import truncate
 from nddv.values import Values
 
 CHUNK_ELEMENTS = 2_000_000
@@ -78,15 +79,8 @@ class VolumeGame:
         self, orders: NDArray[np.intp], tolerance: float = 0.0
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Relative volumes of all beginnings of orders (P, n), as ``nddv.coalitions.Game`` says."""
-        P, n = orders.shape
-        found = np.zeros((P, n + 1))
-        found[:, 1:] = np.exp([self._log_volumes(order, 1) for order in orders])
-        evaluated = np.full(P, n)
-        if tolerance > 0:
-            close = np.abs(found[:, -1:] - found) <= tolerance
-            evaluated = close.argmax(axis=1)
-            found = np.where(np.logical_or.accumulate(close, axis=1), found[:, -1:], found)
-        return found, evaluated
+        logs = [self._log_volumes(order, 1) for order in orders]
+        return truncate(np.pad(np.exp(logs), ((0, 0), (1, 0))), tolerance)
 
     def _log_volumes(self, order: NDArray[np.intp], shortest: int) -> NDArray[np.float64]:
         """Logarithms of the relative volumes of the first ``shortest``, ... points of an order.
