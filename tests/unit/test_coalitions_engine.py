@@ -15,7 +15,7 @@ METHODS = ["newton", "quasi-newton"]
 @pytest.fixture(params=METHODS)
 def method(request, monkeypatch):
     """Each method in turn, whatever the number of parameters."""
-    monkeypatch.setattr(solver, "NEWTON_PARAMETERS", 10**6 if request.param == "newton" else 0)
+    monkeypatch.setattr(solver, "NEWTON_SIZE", 10**6 if request.param == "newton" else 0)
     return request.param
 
 

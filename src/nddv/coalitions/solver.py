@@ -12,8 +12,8 @@ from nddv.coalitions.newton import Newton, Pairs
 from nddv.coalitions.quasi_newton import MEMORY, QuasiNewton
 from nddv.coalitions.regressions import Batch, Method, Points, minimise
 
-NEWTON_PARAMETERS = 40
-"""Up to this many parameters of a regression a Newton step costs less than the steps it saves."""
+NEWTON_SIZE = 80
+"""Up to this (logits + 1)·(features + 1) a Newton step costs less than the steps it saves."""
 
 MAX_STEPS = 1000
 
@@ -40,7 +40,7 @@ class Solver:
     ) -> None:
         n, d = X.shape
         logits = 1 if n_classes == 2 else n_classes
-        self.few = logits * (min(n, d) + 1) <= NEWTON_PARAMETERS
+        self.few = (logits + 1) * (min(n, d) + 1) <= NEWTON_SIZE
         self._axes: Axes | None = None
         if d > n or not self.few:
             axes = Axes.of(X, X.new_ones(n) if importance is None else importance)
