@@ -168,7 +168,7 @@ METHODS: dict[str, Method] = {
             "DU-Shapley",
             "Garrido-Lucero et al. (2024), NeurIPS",
             _BOTH,
-            "n·F a pool, warm-started",
+            "n·F a pool",
             "nddv.baselines.distributional:du_shapley",
             plays_game=True,
         ),

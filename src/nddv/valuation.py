@@ -75,7 +75,7 @@ def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str,
         "rng": np.random.default_rng([seed, 1]),
     }
     if "game" in wanted:
-        chosen = {key: settings.pop(key) for key in ("C", "utility") if key in settings}
+        chosen = {key: settings.pop(key) for key in ("C", "utility", "cache") if key in settings}
         given["game"] = logistic_game(problem, **chosen)
     if "class_accuracies" in wanted:
         chosen = {key: settings.pop(key) for key in ("C",) if key in settings}
@@ -86,9 +86,15 @@ def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str,
     return found if isinstance(found, Values) else Values(found)
 
 
-def logistic_game(problem: Problem, C: float = 1.0, utility: str = "accuracy") -> Any:
-    """The game of a problem: validation utility of logistic regressions on its coalitions."""
+def logistic_game(
+    problem: Problem, C: float = 1.0, utility: str = "accuracy", cache: bool = False
+) -> Any:
+    """The game of a problem: validation utility of logistic regressions on its coalitions.
+
+    cache : keep utilities on disk and look them up, so that rules and repetitions share fits.
+    """
     from nddv.coalitions import LogisticGame
+    from nddv.coalitions.cache import default_folder
 
     return LogisticGame(
         problem.X_train,
@@ -98,6 +104,7 @@ def logistic_game(problem: Problem, C: float = 1.0, utility: str = "accuracy") -
         len(problem.record["classes"]),
         C=C,
         utility=utility,
+        cache=default_folder() if cache else None,
     )
 
 

@@ -87,7 +87,7 @@ def test_settings_of_a_baseline_are_described_and_fit_its_function(schema, metho
     if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
         return  # handed on; test_methods runs them
     defaults = {key: one.default for key, one in parameters.items() if one.default is not one.empty}
-    game = {"C", "utility"} if {"game", "class_accuracies"} & set(parameters) else set()
+    game = {"C", "utility", "cache"} if {"game", "class_accuracies"} & set(parameters) else set()
     assert set(settings) <= set(defaults) | game
     for key in set(settings) & set(defaults) - {"learner"}:
         assert settings[key] == defaults[key] or list(defaults[key]) == settings[key]

@@ -27,7 +27,6 @@ wildcard_constraints:
     n=r"\d+",
     corruption=r"clean|(label|feature|gauss)\d+(\+(feature|gauss)\d+)*",
     seed=r"\d+",
-    baseline="|".join(BASELINES) or "none",
 
 
 # One's own table is always allowed: nothing else can stand in for it.

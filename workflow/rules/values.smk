@@ -47,6 +47,8 @@ rule value_baseline:
         f"results/logs/value_baseline/{PROBLEM}/{{baseline}}.log",
     benchmark:
         f"results/benchmarks/value_baseline/{PROBLEM}/{{baseline}}.tsv"
+    wildcard_constraints:
+        baseline="|".join(name for name in BASELINES if ":" not in name) or "none",
     conda:
         "../../envs/torch.yaml"
     threads: 1
@@ -61,3 +63,11 @@ rule value_baseline:
         "{wildcards.baseline} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:
         "../scripts/value_baseline.py"
+
+
+# OpenDataVal needs other versions: an environment of its own.
+use rule value_baseline as value_opendataval with:
+    wildcard_constraints:
+        baseline="odv:[A-Za-z]+",
+    conda:
+        "../../envs/opendataval.yaml"

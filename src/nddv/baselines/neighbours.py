@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-CHUNK_ELEMENTS = 4_000_000
+CHUNK_ELEMENTS = 1_000_000
 
 
 def knn_shapley(
