@@ -251,3 +251,12 @@ def test_errors_say_what_is_wrong(change, message):
     given = {"X": X, "y": y, "weights": np.ones((2, 20)), "n_classes": 2} | change
     with pytest.raises(ValueError, match=message):
         fit_coalitions(**given)
+
+
+def test_what_single_precision_cannot_solve_is_reported_and_finite(method):
+    X, y, rng = make_data(30, 20, 4)
+    X *= 10.0 ** rng.uniform(-3, 5, size=20)
+    fits = fit_coalitions(X, y, coalitions(rng, 30, 10), 4, C=100.0, dtype="float32")
+    assert not fits.converged.all()
+    assert np.isfinite(fits.coefficients).all()
+    assert not np.isnan(fits.intercepts).any()

@@ -13,6 +13,7 @@ from torch import Tensor
 from nddv.coalitions.fits import Fits, concatenate
 from nddv.coalitions.predict import FLOOR, predict_proba_many
 from nddv.coalitions.solver import Solver
+from nddv.coalitions.threads import apply, workers
 
 CACHED_ELEMENTS = 2**17
 """Numbers in an array that the next operation of a processor should still find in its cache."""
@@ -37,7 +38,7 @@ class Engine:
     n_classes : number of classes; some may have no point.
     C : inverse strength of the penalty.
     device, dtype : where and how precisely to compute ("float64" or "float32").
-    memory_mb : about how much memory the work on one chunk of coalitions may take.
+    memory_mb : about how much memory the work may take, beside data and results.
 
     Attributes
     ----------
@@ -65,21 +66,28 @@ class Engine:
         self.n_classes = n_classes
         self.n_logits = 1 if n_classes == 2 else n_classes
         self.memory_mb = memory_mb
+        self.device = device
         points = torch.as_tensor(features, dtype=torch.float64, device=device)
         labels = torch.as_tensor(classes, dtype=torch.long, device=device)
         self._indicators = torch.nn.functional.one_hot(labels, n_classes).double()
         self._prior = self._indicators.mean(dim=0)
-        setting = (points, labels, n_classes, C, getattr(torch, dtype))
-        self._solver = Solver(*setting)
-        everyone, zero = np.ones((1, self.n), bool), np.zeros((1, self.n_logits, self.d))
+        with workers(device):
+            self._prepare(points, labels, n_classes, C, getattr(torch, dtype))
+
+    def _prepare(
+        self, points: Tensor, labels: Tensor, n_classes: int, C: float, dtype: torch.dtype
+    ) -> None:
+        """Make the solver and fit the whole training set."""
+        self._solver = Solver(points, labels, n_classes, C, dtype)
+        zero = np.zeros((1, self.n_logits, self.d))
         begin = Fits(zero, zero[..., 0], np.ones(1, bool), np.zeros(1, np.int64))
-        self.whole = self.fit(everyone, begin)
+        self.whole = self.fit(np.ones((1, self.n), bool), begin)
         if not self._solver.few:
             # Coordinates in which the Hessian of a large coalition is nearly diagonal.
-            ((_, probabilities),) = predict_proba_many(self.whole, features, device)
+            ((_, probabilities),) = predict_proba_many(self.whole, points.cpu(), self.device)
             curvature = 1.0 - np.square(probabilities[0], dtype=np.float64).sum(axis=1)
             importance = torch.as_tensor(np.sqrt(np.maximum(curvature, 1e-12))).to(points)
-            self._solver = Solver(*setting, importance)
+            self._solver = Solver(points, labels, n_classes, C, dtype, importance)
 
     def fit(self, weights: ArrayLike, start: Fits | None = None) -> Fits:
         """Fit coalitions of weights (B, n), beginning at B fits or at one; at ``whole`` if None."""
@@ -87,13 +95,12 @@ class Engine:
         start = self.whole if start is None else start
         if len(start) not in (1, len(weights)):
             raise ValueError(f"{len(start)} starts for {len(weights)} coalitions")
-        shared = len(start) == 1
-        return concatenate(
-            [
-                self._fit_chunk(weights[rows], start if shared else start[rows])
-                for rows in self._chunks(len(weights))
-            ]
-        )
+
+        def fit_rows(rows: slice) -> Fits:
+            return self._fit_chunk(weights[rows], start if len(start) == 1 else start[rows])
+
+        with workers(self.device) as threads:
+            return concatenate(apply(fit_rows, self._chunks(len(weights), threads), threads))
 
     def among(self, rows: NDArray[np.intp]) -> Engine:
         """The same engine for coalitions of k points: their weights are (B, k), in that order."""
@@ -104,14 +111,15 @@ class Engine:
         engine._solver = self._solver.among(index)
         return engine
 
-    def _chunks(self, count: int) -> Iterator[slice]:
+    def _chunks(self, count: int, threads: int) -> Iterator[slice]:
         """Rows to work on together; one empty slice if there are none."""
         numbers = self._solver.numbers_each() + 4 * self.n_logits * self.d
-        size = max(1, int(self.memory_mb * 2**20 / (8 * numbers)))
+        size = int(self.memory_mb * 2**20 / (8 * numbers * threads))
         if self._indicators.device.type == "cpu":
             size = min(size, max(64, CACHED_ELEMENTS // (self.n_logits * self.n)))
-        for first in range(0, max(count, 1), size):
-            yield slice(first, min(first + size, count))
+            size = min(size, -(-count // threads))
+        for first in range(0, max(count, 1), max(size, 1)):
+            yield slice(first, min(first + max(size, 1), count))
 
     def _checked(self, weights: ArrayLike) -> NDArray[np.generic]:
         weights = np.asarray(weights)

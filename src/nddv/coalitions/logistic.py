@@ -14,6 +14,7 @@ from nddv.coalitions.engine import Engine, check_points
 from nddv.coalitions.fits import Fits
 from nddv.coalitions.game import truncate, within
 from nddv.coalitions.predict import MEASURES, scores
+from nddv.coalitions.threads import apply, workers
 
 STRIDE = 128
 """How many fits are worked on together in a walk."""
@@ -94,18 +95,22 @@ class LogisticGame:
         An order is walked in strides. The fits of a stride begin where the last one ended, and know
         only the points that have come so far.
         """
-        orders = np.asarray(orders)
         empty, everyone = self.utilities(np.stack([np.zeros(self.n), np.ones(self.n)]))
-        walks = np.full((len(orders), self.n + 1), everyone)
-        walks[:, 0] = empty
-        for walk, order in zip(walks, orders, strict=True):
+
+        def walk(order: NDArray[np.intp]) -> NDArray[np.float64]:
+            found = np.full(self.n + 1, everyone)
+            found[0] = empty
             last = self.engine.whole
             for first in range(1, self.n, STRIDE):
-                if within(walk[:first], everyone, tolerance).any():
+                if within(found[:first], everyone, tolerance).any():
                     break
                 stop = min(first + STRIDE, self.n)
-                walk[first:stop], last = self._stride(order, first, stop, last)
-        return truncate(walks, tolerance)
+                found[first:stop], last = self._stride(order, first, stop, last)
+            return found
+
+        with workers(self.device) as threads:
+            walks = apply(walk, np.asarray(orders), threads)
+        return truncate(np.reshape(walks, (-1, self.n + 1)), tolerance)
 
     def _stride(
         self, order: NDArray[np.intp], first: int, stop: int, last: Fits
@@ -158,7 +163,8 @@ class LogisticGame:
         failed = int(np.sum(~fits.converged))
         if failed:
             warnings.warn(
-                f"{failed} of {len(fits)} coalitions did not converge; are the features scaled?",
+                f"{failed} of {len(fits)} coalitions did not converge; scale the features,"
+                " or compute in float64",
                 stacklevel=3,
             )
         return scores(fits, self.X_valid, self.y_valid, self.device)

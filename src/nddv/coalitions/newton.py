@@ -56,15 +56,14 @@ class Newton:
         """Go on with the regressions in these rows only."""
         self.batch = self.batch.take(rows)
 
-    def step(self) -> Tensor:
-        """Make one step; say which regressions are done (B,)."""
+    def step(self) -> tuple[Tensor, Tensor]:
+        """Make one step; say which regressions are done (B,), and which cannot go on (B,)."""
         direction = self._solve(-self.batch.gradient(self.points))
         along = torch.matmul(direction, self.points.X.T, out=self.batch.work[1])
         change = spread(along)
         length = torch.where(change <= SAFE_CHANGE, 1.0, torch.log1p(change) / change)
-        self.batch.theta.addcmul_(direction, length[:, None, None])
-        self.batch.logits.addcmul_(along, length[:, None, None])
-        return change <= LAST_CHANGE
+        lost = self.batch.move(direction, along, length)
+        return change <= LAST_CHANGE, lost
 
     def _solve(self, right: Tensor) -> Tensor:
         """Solve H s = right (B, K, p), with the probabilities in the batch's memory.

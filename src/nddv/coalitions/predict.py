@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from nddv.coalitions.fits import Fits
+from nddv.coalitions.threads import apply, workers
 
 FLOOR = 1e-6
 """Smallest probability that counts in a log-likelihood."""
@@ -29,8 +30,9 @@ def predict_proba_many(
     """
     points = _points(fits, X, device)
     for rows in _chunks(fits, len(points), memory_mb):
-        logs = _log_probabilities(_logits(fits[rows], points))
-        yield rows, logs.exp_().transpose(1, 2).cpu().numpy()
+        with workers(device):
+            probabilities = _log_probabilities(_logits(fits[rows], points)).exp_()
+        yield rows, probabilities.transpose(1, 2).cpu().numpy()
 
 
 def scores(
@@ -43,16 +45,19 @@ def scores(
     """
     points = _points(fits, X, device)
     classes = torch.as_tensor(np.asarray(y), dtype=torch.long, device=device)
-    found = np.empty((len(fits), len(MEASURES)))
-    for rows in _chunks(fits, len(points), memory_mb):
+
+    def score(rows: slice) -> NDArray[np.float64]:
         logits = _logits(fits[rows], points)
         predicted = logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(dim=1)
         hits = (predicted == classes).double().mean(dim=1)
         logs = _log_probabilities(logits)
         of_label = logs.gather(1, classes.expand(len(logs), 1, -1))[:, 0]
         likelihood = of_label.double().clamp_min(float(np.log(FLOOR))).mean(dim=1)
-        found[rows] = torch.stack([hits, likelihood], dim=1).cpu().numpy()
-    return found
+        return torch.stack([hits, likelihood], dim=1).cpu().numpy()
+
+    with workers(device) as threads:
+        found = apply(score, _chunks(fits, len(points), memory_mb / threads), threads)
+    return np.concatenate([np.empty((0, len(MEASURES))), *found])
 
 
 def _points(fits: Fits, X: ArrayLike, device: str) -> Tensor:

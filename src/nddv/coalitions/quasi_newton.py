@@ -12,8 +12,8 @@ from nddv.coalitions.regressions import Batch, Points, spread
 MEMORY = 10
 REFRESH = 20
 
-TOLERANCE = 1e-4
-"""Norm of the gradient at the end; the coefficients are then within this of the minimum."""
+TOLERANCE = 3e-5
+"""Norm of the gradient at the end, each part in units of the root of the Hessian's diagonal."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,17 @@ class QuasiNewton:
     """L-BFGS (Liu & Nocedal 1989) on top of the diagonal of the Hessian.
 
     A step costs one product with the points each way. In their principal axes the diagonal is most
-    of the Hessian. F is 1-strongly convex in the coefficients, so that a gradient g leaves them
-    within |g| of the minimum; a gradient below its own rounding error is as good as zero.
+    of the Hessian, so that a gradient that is small in its units leaves little to gain: about half
+    of its square in the objective, no coefficient and no logit much further off than its norm.
+    A gradient below its own rounding error is as good as zero.
     """
 
     def __init__(self, points: Points, batch: Batch) -> None:
         self.points = points
         self.batch = batch
-        rounding = torch.finfo(batch.theta.dtype).eps * points.C
-        self.tolerance = (rounding * (batch.weights @ points.X.norm(dim=1))).clamp_min(TOLERANCE)
+        self.rounding = (
+            torch.finfo(batch.theta.dtype).eps * points.C * (batch.weights @ points.X.abs())
+        )
         self.steps = 0
         self.diagonal = self.gradient = self.last = torch.zeros_like(batch.theta)
         self.pairs: list[Pair] = []
@@ -48,28 +50,30 @@ class QuasiNewton:
     def keep(self, rows: Tensor) -> None:
         """Go on with the regressions in these rows only."""
         self.batch = self.batch.take(rows)
-        self.tolerance, self.diagonal = self.tolerance[rows], self.diagonal[rows]
+        self.rounding, self.diagonal = self.rounding[rows], self.diagonal[rows]
         self.gradient, self.last = self.gradient[rows], self.last[rows]
         self.pairs = [pair.take(rows) for pair in self.pairs]
 
-    def step(self) -> Tensor:
-        """Make one step; say which regressions are done (B,)."""
-        batch = self.batch
-        gradient = batch.gradient(self.points)
+    def step(self) -> tuple[Tensor, Tensor]:
+        """Make one step; say which regressions are done (B,), and which cannot go on (B,)."""
+        gradient = self.batch.gradient(self.points)
         if self.steps > 0:
             self._remember(gradient - self.gradient)
         if self.steps % REFRESH == 0:
             self.diagonal = self._diagonal()
-        direction = self._direction(gradient)
-        along = torch.matmul(direction, self.points.X.T, out=batch.work[1])
-        newton = -_dot(gradient, direction) / self._curvature(direction, along)
-        change = spread(along)[:, None, None].clamp_min(torch.finfo(along.dtype).tiny)
-        length = torch.log1p(change * newton) / change
-        self.gradient, self.last = gradient, direction.mul_(length)
         self.steps += 1
-        batch.theta.add_(self.last)
-        batch.logits.addcmul_(along, length)
-        return gradient.flatten(1).norm(dim=1) <= self.tolerance
+        direction = self._direction(gradient)
+        along = torch.matmul(direction, self.points.X.T, out=self.batch.work[1])
+        newton = -_dot(gradient, direction) / self._curvature(direction, along)
+        change = spread(along).clamp_min(torch.finfo(along.dtype).tiny)
+        length = torch.log1p(change * newton.ravel()) / change
+        lost = self.batch.move(direction, along, length)
+        self.gradient, self.last = gradient, direction.mul_(length[:, None, None])
+        return self._norm(gradient) <= self._norm(self.rounding[:, None]).clamp_min(TOLERANCE), lost
+
+    def _norm(self, gradient: Tensor) -> Tensor:
+        """Norms (B,) of gradients (B, K, p) in units of the root of the diagonal."""
+        return _dot(gradient, gradient / self.diagonal).ravel().sqrt()
 
     def _remember(self, change: Tensor) -> None:
         """Keep the last step with the change of the gradient that it made."""

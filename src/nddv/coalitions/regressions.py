@@ -95,6 +95,20 @@ class Batch:
             self.work[:, : len(theta)],
         )
 
+    def move(self, direction: Tensor, along: Tensor, length: Tensor) -> Tensor:
+        """Make steps of some lengths (B,), in place; where that is not possible (B,), none.
+
+        Returns
+        -------
+        The rows in which rounding has left no direction to go.
+        """
+        lost = ~torch.isfinite(length)
+        if lost.any():
+            direction[lost], along[lost], length[lost] = 0.0, 0.0, 0.0
+        self.theta.addcmul_(direction, length[:, None, None])
+        self.logits.addcmul_(along, length[:, None, None])
+        return lost
+
     def gradient(self, points: Points) -> Tensor:
         """Gradient of F (B, K, p); leaves the probabilities in the first half of ``work``."""
         probabilities, spare = self.work
@@ -113,8 +127,8 @@ class Method(Protocol):
 
     batch: Batch
 
-    def step(self) -> Tensor:
-        """Make one step; say which regressions are done (B,)."""
+    def step(self) -> tuple[Tensor, Tensor]:
+        """Make one step; say which regressions are done (B,), and which cannot go on (B,)."""
         ...
 
     def keep(self, rows: Tensor) -> None:
@@ -123,29 +137,30 @@ class Method(Protocol):
 
 
 def minimise(method: Method, max_steps: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Step until all regressions are done; one that is done leaves the batch.
+    """Step until all regressions are done; one that is done, or lost, leaves the batch.
 
     Returns
     -------
     Parameters (B, K, p), whether done (B,), and the number of steps (B,).
     """
     found = torch.empty_like(method.batch.theta)
-    done = torch.zeros(len(found), dtype=torch.bool, device=found.device)
+    succeeded = torch.zeros(len(found), dtype=torch.bool, device=found.device)
     steps = torch.full((len(found),), max_steps, device=found.device)
     rows = torch.arange(len(found), device=found.device)
     for step in range(1, max_steps + 1):
-        finished = method.step()
-        if finished.any():
-            leaving = rows[finished]
-            found[leaving] = method.batch.theta[finished]
-            done[leaving], steps[leaving] = True, step
-            rows = rows[~finished]
+        done, lost = method.step()
+        leaving = done | lost
+        if leaving.any():
+            found[rows[leaving]] = method.batch.theta[leaving]
+            succeeded[rows[done]] = True
+            steps[rows[leaving]] = step
+            rows = rows[~leaving]
             if len(rows) == 0:
                 break
-            method.keep(~finished)
+            method.keep(~leaving)
     else:
         found[rows] = method.batch.theta
-    return found, done, steps
+    return found, succeeded, steps
 
 
 def spread(along: Tensor) -> Tensor:
