@@ -20,7 +20,7 @@ MEASURES = ("accuracy", "log_likelihood")
 
 
 def predict_proba_many(
-    fits: Fits, X: ArrayLike, device: str = "cpu", memory_mb: float = 256.0
+    fits: Fits, X: ArrayLike, device: str = "cpu", memory_mb: float = 32.0
 ) -> Iterator[tuple[slice, NDArray[np.floating]]]:
     """Class probabilities of points X (m, d) under every fit, chunk by chunk.
 
@@ -31,12 +31,16 @@ def predict_proba_many(
     points = _points(fits, X, device)
     for rows in _chunks(fits, len(points), memory_mb):
         with workers(device):
-            probabilities = _log_probabilities(_logits(fits[rows], points)).exp_()
+            logits = _logits(fits[rows], points)
+            if logits.shape[1] == 1:
+                probabilities = torch.cat([-logits, logits], dim=1).sigmoid_()
+            else:
+                probabilities = torch.softmax(logits, dim=1)
         yield rows, probabilities.transpose(1, 2).cpu().numpy()
 
 
 def scores(
-    fits: Fits, X: ArrayLike, y: ArrayLike, device: str = "cpu", memory_mb: float = 256.0
+    fits: Fits, X: ArrayLike, y: ArrayLike, device: str = "cpu", memory_mb: float = 32.0
 ) -> NDArray[np.float64]:
     """Accuracy and mean log-likelihood (B, 2) of every fit on points X (m, d), y (m,).
 
