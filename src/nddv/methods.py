@@ -1,8 +1,8 @@
 """The registry of methods: everything that can turn a problem into values.
 
-A new rule is one function, one entry here, and its settings in ``config/methods.yaml``. The
-functions are named, not imported: the Snakefile reads this registry inside Snakemake's own
-environment, and a run depends on the code of its own method only.
+A new rule is one function, one entry here, and its settings in ``config/methods.yaml``, with their
+schema. The functions are named, not imported: the Snakefile reads this registry inside Snakemake's
+own environment, and a run depends on the code of its own method only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Method:
     cost : how its time grows: n training and m validation points, d features, C classes, E epochs,
         B drawn coalitions, F the cost of one fit.
     function : ``"module:function"``; see :mod:`nddv.valuation` for what it is called with.
-    plays_game : whether it asks for utilities of coalitions.
+    uses_coalitions : whether it fits coalitions with :mod:`nddv.coalitions`.
     """
 
     name: str
@@ -35,13 +35,13 @@ class Method:
     needs: tuple[str, ...]
     cost: str
     function: str
-    plays_game: bool = False
+    uses_coalitions: bool = False
 
     @property
     def modules(self) -> tuple[str, ...]:
         """Modules and packages of the library that decide its values, below the library."""
         own = self.function.partition(":")[0].removeprefix("nddv.")
-        return (own, "valuation", *(("coalitions",) if self.plays_game else ()))
+        return (own, "valuation", *(("coalitions",) if self.uses_coalitions else ()))
 
 
 _NDDV = "Liang et al., Neural Dynamic Data Valuation via Stochastic State-Adjoint Trajectories"
@@ -84,7 +84,7 @@ METHODS: dict[str, Method] = {
             _BOTH,
             "n·F, warm-started",
             "nddv.baselines.leave_one_out:leave_one_out",
-            plays_game=True,
+            uses_coalitions=True,
         ),
         Method(
             "data-shapley",
@@ -93,7 +93,7 @@ METHODS: dict[str, Method] = {
             _BOTH,
             "n·F a permutation, warm-started",
             "nddv.baselines.semivalues:data_shapley",
-            plays_game=True,
+            uses_coalitions=True,
         ),
         Method(
             "beta-shapley",
@@ -102,7 +102,7 @@ METHODS: dict[str, Method] = {
             _BOTH,
             "n·F a permutation, warm-started",
             "nddv.baselines.semivalues:beta_shapley",
-            plays_game=True,
+            uses_coalitions=True,
         ),
         Method(
             "data-banzhaf",
@@ -111,7 +111,7 @@ METHODS: dict[str, Method] = {
             _BOTH,
             "B·F",
             "nddv.baselines.subsamples:data_banzhaf",
-            plays_game=True,
+            uses_coalitions=True,
         ),
         Method(
             "influence-function",
@@ -120,7 +120,7 @@ METHODS: dict[str, Method] = {
             _BOTH,
             "B·F",
             "nddv.baselines.subsamples:influence_subsample",
-            plays_game=True,
+            uses_coalitions=True,
         ),
         Method(
             "dvrl",
@@ -145,7 +145,7 @@ METHODS: dict[str, Method] = {
             _BOTH,
             "4·B·F, and a lasso of 4·B × n",
             "nddv.baselines.ame:average_marginal_effect",
-            plays_game=True,
+            uses_coalitions=True,
         ),
         Method(
             "data-oob",
@@ -154,6 +154,7 @@ METHODS: dict[str, Method] = {
             _TRAIN,
             "B·F",
             "nddv.baselines.oob:data_oob",
+            uses_coalitions=True,
         ),
         Method(
             "data-oob-trees",
@@ -161,7 +162,7 @@ METHODS: dict[str, Method] = {
             "Kwon and Zou (2023), ICML",
             _TRAIN,
             "B·n·√d·log n",
-            "nddv.baselines.oob:data_oob",
+            "nddv.baselines.oob:data_oob_trees",
         ),
         Method(
             "du-shapley",
@@ -170,7 +171,7 @@ METHODS: dict[str, Method] = {
             _BOTH,
             "n·F a pool",
             "nddv.baselines.distributional:du_shapley",
-            plays_game=True,
+            uses_coalitions=True,
         ),
         Method(
             "lava",
@@ -203,7 +204,7 @@ METHODS: dict[str, Method] = {
             _BOTH,
             "n·F a sample",
             "nddv.baselines.class_wise:class_wise_shapley",
-            plays_game=True,
+            uses_coalitions=True,
         ),
         Method(
             "volume-shapley",
@@ -236,6 +237,7 @@ METHODS: dict[str, Method] = {
             _TRAIN,
             "Data-OOB, and n·d² + d³",
             "nddv.baselines.eigen:singular_oob",
+            uses_coalitions=True,
         ),
         Method(
             "small-loss",

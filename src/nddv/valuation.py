@@ -101,18 +101,25 @@ def logistic_game(
         problem.y_train,
         problem.X_valid,
         problem.y_valid,
-        len(problem.record["classes"]),
+        _number_of_classes(problem),
         C=C,
         utility=utility,
         cache=default_folder() if cache else None,
     )
 
 
+def _number_of_classes(problem: Problem) -> int:
+    """Of the data set; where the record does not tell, of what is seen."""
+    if "classes" in problem.record:
+        return len(problem.record["classes"])
+    return 1 + int(max(problem.y_train.max(), problem.y_valid.max()))
+
+
 def _class_accuracies(problem: Problem, C: float = 1.0) -> Any:
     from nddv.baselines.class_wise import logistic_class_accuracies
 
     parts = (problem.X_train, problem.y_train, problem.X_valid, problem.y_valid)
-    return logistic_class_accuracies(*parts, len(problem.record["classes"]), C=C)
+    return logistic_class_accuracies(*parts, _number_of_classes(problem), C=C)
 
 
 def _fit_nddv(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import inspect
 import json
 import sys
 from types import ModuleType
@@ -24,7 +26,7 @@ SMALL = {
     "influence-function": {"num_models": 50},
     "ame": {"num_models": 30},
     "data-oob": {"num_models": 50},
-    "data-oob-trees": {"num_models": 50, "learner": "trees"},
+    "data-oob-trees": {"num_models": 50},
     "du-shapley": {"num_pools": 4},
     "cs-shapley": {"num_samples": 3},
     "dvrl": {"rl_epochs": 3},
@@ -32,6 +34,8 @@ SMALL = {
     "volume-shapley": {"max_permutations": 2},
     "singular-oob": {"num_models": 50},
 }
+# They share a module with rules that fit coalitions, or only their protocol.
+NO_FITS = ("data-oob-trees", "eigen-value", "singular-lava", "volume-shapley")
 DETERMINISTIC = ("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss")
 
 
@@ -101,6 +105,27 @@ def test_a_baseline_gives_values_and_a_record(problem, method):
     again, other = (value(method, problem, seed, **settings).values for seed in (100, 101))
     np.testing.assert_array_equal(again, values.values)
     assert np.array_equal(other, values.values) == (method in DETERMINISTIC)
+
+
+def test_forests_and_regressions_are_two_rules(problem):
+    forest, regressions = (
+        value(method, problem, 100, num_models=50).values
+        for method in ("data-oob-trees", "data-oob")
+    )
+    assert not np.array_equal(forest, regressions)
+
+
+def test_a_rule_that_fits_coalitions_depends_on_their_code():
+    for method in METHODS.values():
+        if not method.name.startswith("nddv-"):
+            module = importlib.import_module(method.function.partition(":")[0])
+            if "coalitions" in inspect.getsource(module):
+                assert method.uses_coalitions or method.name in NO_FITS, method.name
+
+
+def test_a_problem_without_a_record_can_be_valued(problem):
+    bare = dataclasses.replace(problem, record={})
+    np.testing.assert_array_equal(value("loo", bare, 100).values, value("loo", problem, 100).values)
 
 
 def test_the_game_of_a_rule_can_be_chosen(problem):

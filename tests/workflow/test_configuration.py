@@ -89,7 +89,7 @@ def test_settings_of_a_baseline_are_described_and_fit_its_function(schema, metho
     defaults = {key: one.default for key, one in parameters.items() if one.default is not one.empty}
     game = {"C", "utility", "cache"} if {"game", "class_accuracies"} & set(parameters) else set()
     assert set(settings) <= set(defaults) | game
-    for key in set(settings) & set(defaults) - {"learner"}:
+    for key in set(settings) & set(defaults):
         assert settings[key] == defaults[key] or list(defaults[key]) == settings[key]
 
 

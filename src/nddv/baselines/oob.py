@@ -62,6 +62,17 @@ def data_oob(
     return Values(values, stderr, {"fits": num_models})
 
 
+def data_oob_trees(
+    X: NDArray[np.floating],
+    y: NDArray[np.int64],
+    rng: np.random.Generator,
+    num_models: int = 1000,
+    soft: bool = False,
+) -> Values:
+    """Data-OOB values from the trees of a random forest; parameters as in :func:`data_oob`."""
+    return data_oob(X, y, rng, "trees", num_models, soft)
+
+
 def bootstrap_counts(n: int, num_models: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """How often each of n points is in each of the bootstrap samples of size n, (num_models, n)."""
     draws = rng.integers(n, size=(num_models, n)) + n * np.arange(num_models)[:, None]
