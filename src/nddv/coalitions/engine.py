@@ -15,7 +15,7 @@ from nddv.coalitions.predict import FLOOR, predict_proba_many
 from nddv.coalitions.solver import Solver
 from nddv.coalitions.threads import apply, workers
 
-CACHED_ELEMENTS = 2**17
+CACHED_ELEMENTS = 2**18
 """Numbers in an array that the next operation of a processor should still find in its cache."""
 
 
