@@ -1,7 +1,7 @@
 """Fits of coalitions per second, utilities included, beside a loop over scikit-learn.
 
-Both on the same coalitions, in turns, in one run; scikit-learn at its default tolerance, where its
-coefficients have two or three digits. By default on one thread each.
+Both on the same coalitions, in turns, in one run; scikit-learn at its default tolerance, which is
+looser than ours, and on one thread; ours on one unless more are given.
 
     python benchmarks/bench_coalitions.py [--quick] [--threads N]
 """
@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
-if "--threads" not in sys.argv:
-    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[variable] = "1"
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[variable] = "1"
 
 import tempfile
 import time
