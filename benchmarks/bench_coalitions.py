@@ -14,18 +14,18 @@ import os
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import tempfile
-import time
-import warnings
-from collections.abc import Callable
+import tempfile  # noqa: E402
+import time  # noqa: E402
+import warnings  # noqa: E402
+from collections.abc import Callable  # noqa: E402
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
+from sklearn.exceptions import ConvergenceWarning  # noqa: E402
+from sklearn.linear_model import LogisticRegression  # noqa: E402
 
-from nddv.coalitions import LogisticGame
+from nddv.coalitions import LogisticGame  # noqa: E402
 
 Parts = tuple[NDArray, NDArray, NDArray, NDArray, int]
 
