@@ -256,7 +256,8 @@ def test_errors_say_what_is_wrong(change, message):
 def test_what_single_precision_cannot_solve_is_reported_and_finite(method):
     X, y, rng = make_data(30, 20, 4)
     X *= 10.0 ** rng.uniform(-3, 5, size=20)
-    fits = fit_coalitions(X, y, coalitions(rng, 30, 10), 4, C=100.0, dtype="float32")
+    with pytest.warns(UserWarning, match="did not converge"):
+        fits = fit_coalitions(X, y, coalitions(rng, 30, 10), 4, C=100.0, dtype="float32")
     assert not fits.converged.all()
     assert np.isfinite(fits.coefficients).all()
     assert not np.isnan(fits.intercepts).any()

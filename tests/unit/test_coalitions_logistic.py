@@ -124,13 +124,20 @@ def test_ten_thousand_points():
     assert 0 < evaluated[0] < 10_000
 
 
-def test_fits_that_do_not_converge_are_reported(monkeypatch):
+def test_fits_that_do_not_converge_are_reported_and_not_stored(monkeypatch, tmp_path):
     from nddv.coalitions import solver
 
-    game = LogisticGame(*make_problem())
-    monkeypatch.setattr(solver, "MAX_STEPS", 1)
-    with pytest.warns(UserWarning, match="did not converge"):
-        game.utilities(np.random.default_rng(106).random((5, 40)) < 0.2)
+    coalitions = np.random.default_rng(106).random((5, 40)) < 0.2
+    right = LogisticGame(*make_problem(), utility="log_likelihood").utilities(coalitions)
+    for steps in (1, solver.MAX_STEPS):
+        game = LogisticGame(*make_problem(), utility="log_likelihood", cache=tmp_path)
+        with monkeypatch.context() as patch:
+            patch.setattr(solver, "MAX_STEPS", steps)
+            if steps == 1:
+                with pytest.warns(UserWarning, match="did not converge"):
+                    game.utilities(coalitions)
+            else:
+                np.testing.assert_allclose(game.utilities(coalitions), right, atol=1e-6)
 
 
 def test_errors_say_what_is_wrong():

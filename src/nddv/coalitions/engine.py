@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from copy import copy
 
@@ -100,7 +101,15 @@ class Engine:
             return self._fit_chunk(weights[rows], start if len(start) == 1 else start[rows])
 
         with workers(self.device) as threads:
-            return concatenate(apply(fit_rows, self._chunks(len(weights), threads), threads))
+            fits = concatenate(apply(fit_rows, self._chunks(len(weights), threads), threads))
+        failed = int(np.sum(~fits.converged))
+        if failed:
+            warnings.warn(
+                f"{failed} of {len(fits)} coalitions did not converge; scale the features,"
+                " or compute in float64",
+                stacklevel=2,
+            )
+        return fits
 
     def among(self, rows: NDArray[np.intp]) -> Engine:
         """The same engine for coalitions of k points: their weights are (B, k), in that order."""

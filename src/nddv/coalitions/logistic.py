@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from nddv.coalitions.fits import Fits
 from nddv.coalitions.game import truncate, within
 from nddv.coalitions.predict import MEASURES, scores
 from nddv.coalitions.threads import apply, workers
+from nddv.files import source_hash
 
 STRIDE = 128
 """How many fits are worked on together in a walk."""
@@ -22,8 +22,8 @@ STRIDE = 128
 STORED_TOGETHER = 1024
 """How many coalitions are fitted before their scores are stored."""
 
-DEFINITIONS = 1
-"""Part of the name of a stored game; to be raised when utilities come to mean another thing."""
+Scored = tuple[NDArray[np.float64], NDArray[np.bool_]]
+"""Scores (B, measures) of coalitions, and whether their fits converged (B,)."""
 
 
 class LogisticGame:
@@ -72,7 +72,9 @@ class LogisticGame:
         self._cache: ScoreCache | None = None
         if cache is not None:
             arrays = (np.asarray(X_train), np.asarray(y_train), self.X_valid, self.y_valid)
-            key = game_key(arrays, DEFINITIONS, n_classes, float(C), dtype)
+            # What utilities mean, and how exactly they are found, is in the code.
+            code = source_hash("coalitions")
+            key = game_key(arrays, code, n_classes, float(C), dtype)
             self._cache = ScoreCache(Path(cache), key)
 
     def utilities(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
@@ -121,7 +123,7 @@ class LogisticGame:
         members = np.zeros((stop - first, self.n), dtype=bool)
         members[:, come] = weights
 
-        def score(rows: NDArray[np.bool_]) -> NDArray[np.float64]:
+        def score(rows: NDArray[np.bool_]) -> Scored:
             nonlocal last
             fits = self.engine.among(come).fit(weights[rows], last)
             last = fits[-1:]
@@ -144,27 +146,19 @@ class LogisticGame:
     def _stored(
         self,
         weights: NDArray[np.generic],
-        score: Callable[[NDArray[np.bool_]], NDArray[np.float64]],
+        score: Callable[[NDArray[np.bool_]], Scored],
     ) -> NDArray[np.float64]:
         """Utilities (B,) of coalitions (B, n), for which only unknown rows are scored anew."""
         if self._cache is None:
-            return score(np.ones(len(weights), dtype=bool))[:, self._measure]
+            return score(np.ones(len(weights), dtype=bool))[0][:, self._measure]
         keys = coalition_keys(weights)
         found = self._cache.lookup(keys)
         new = np.isnan(found[:, 0])
         if new.any():
-            found[new] = score(new)
-            self._cache.store(
-                [key for key, is_new in zip(keys, new, strict=True) if is_new], found[new]
-            )
+            found[new], converged = score(new)
+            kept = np.flatnonzero(new)[converged]  # others are for a better fit to find
+            self._cache.store([keys[row] for row in kept], found[kept])
         return found[:, self._measure]
 
-    def _scores(self, fits: Fits) -> NDArray[np.float64]:
-        failed = int(np.sum(~fits.converged))
-        if failed:
-            warnings.warn(
-                f"{failed} of {len(fits)} coalitions did not converge; scale the features,"
-                " or compute in float64",
-                stacklevel=3,
-            )
-        return scores(fits, self.X_valid, self.y_valid, self.device)
+    def _scores(self, fits: Fits) -> Scored:
+        return scores(fits, self.X_valid, self.y_valid, self.device), fits.converged
