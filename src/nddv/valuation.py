@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 NDDV_PREFIX = "nddv-"
 
+# Settings of the game, for rules that play one.
+GAME_SETTINGS = ("C", "utility", "cache", "device", "dtype")
+
 # Failures that belong to a method on given data, not to the code: they become a visible gap.
 GAP_ERRORS = (ValueError, ArithmeticError, MemoryError)
 
@@ -75,7 +78,7 @@ def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str,
         "rng": np.random.default_rng([seed, 1]),
     }
     if "game" in wanted:
-        chosen = {key: settings.pop(key) for key in ("C", "utility", "cache") if key in settings}
+        chosen = {key: settings.pop(key) for key in GAME_SETTINGS if key in settings}
         given["game"] = logistic_game(problem, **chosen)
     if "class_accuracies" in wanted:
         chosen = {key: settings.pop(key) for key in ("C",) if key in settings}
@@ -87,7 +90,12 @@ def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str,
 
 
 def logistic_game(
-    problem: Problem, C: float = 1.0, utility: str = "accuracy", cache: bool = False
+    problem: Problem,
+    C: float = 1.0,
+    utility: str = "accuracy",
+    cache: bool = False,
+    device: str = "cpu",
+    dtype: str = "float64",
 ) -> Any:
     """The game of a problem: validation utility of logistic regressions on its coalitions.
 
@@ -105,6 +113,8 @@ def logistic_game(
         C=C,
         utility=utility,
         cache=default_folder() if cache else None,
+        device=device,
+        dtype=dtype,
     )
 
 
