@@ -74,10 +74,11 @@ def main() -> None:
                 continue
             spent[name] = time.perf_counter() - start
             print(f"  {name:20} {spent[name]:8.2f} s", flush=True)
-        table = sum(seconds for name, seconds in spent.items() if name in IN_THE_TABLE)
-        print(
-            f"  rules of the paper's table together: {table:.0f} s; all: {sum(spent.values()):.0f} s"
+        table, everything = (
+            sum(seconds for name, seconds in spent.items() if name in wanted)
+            for wanted in (IN_THE_TABLE, METHODS)
         )
+        print(f"  rules of the paper's table together: {table:.0f} s; all: {everything:.0f} s")
 
 
 if __name__ == "__main__":
