@@ -32,7 +32,7 @@ rule evaluate_detection:
     params:
         seeds=SEEDS,
         minimum_flagged=config["detection"]["minimum_flagged"],
-        sources=source_hash("problems", "evaluation"),
+        sources=source_hash("problems.problem", "evaluation"),
     message:
         "Detection on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:

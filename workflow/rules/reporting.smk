@@ -29,7 +29,7 @@ rule dataset_table:
         problems=PROBLEMS,
         sizes=config["sizes"],
         gaps=GAPS,
-        sources=source_hash("files", "reporting.datasets"),
+        sources=source_hash("files", "reporting.datasets", "reporting.tables"),
     message:
         "Table of data sets"
     script:
