@@ -1,7 +1,7 @@
 """What every rule costs with the settings of config/methods.yaml, one problem and seed.
 
-n = 1000 with 10 features (2dplanes) and with 768 (five classes of noisy clusters, as embeddings
-are). Rules of the paper's table come first; their sum is printed, NDDV included.
+n = 1000 with 10 features (2dplanes) and with 768 (five classes of noisy clusters, as
+embeddings are). Rules of the paper's table come first; their sum is printed, NDDV included.
 
     python benchmarks/bench_rules.py [--features 10 768] [--methods loo lava ...]
 """
@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from sklearn.datasets import make_classification
 
 from nddv.methods import METHODS
 from nddv.problems import Problem, Table, make_problem
@@ -32,17 +31,10 @@ IN_THE_TABLE = [
 def problem(features: int) -> Problem:
     if features == 10:
         return make_problem("2dplanes", 1000, "label10", SEED)[0]
-    X, y = make_classification(
-        2000,
-        features,
-        n_informative=40,
-        n_redundant=features - 60,
-        n_classes=5,
-        n_clusters_per_class=1,
-        class_sep=2.0,
-        random_state=SEED,
-    )
-    table = Table(X, y.astype(np.int64), list("abcde"), name=f"clusters{features}")
+    rng = np.random.default_rng(SEED)
+    y = rng.integers(5, size=2000)
+    X = 0.15 * rng.normal(size=(5, features))[y] + rng.normal(size=(2000, features))
+    table = Table(X, y, list("abcde"), name=f"clusters{features}")
     return make_problem(table, 1000, "label10", SEED)[0]
 
 
