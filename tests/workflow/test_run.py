@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -169,3 +170,16 @@ def test_results_can_live_in_another_folder(finished, tmp_path):
     finished.snakemake("--directory", str(tmp_path), overlay=overlay)
     table = pd.read_csv(tmp_path / "reports" / "tables" / "detection.csv")
     assert table["method"].iloc[0] == "random"
+
+
+@pytest.mark.skipif(find_spec("opendataval") is None, reason="OpenDataVal: make opendataval")
+def test_an_evaluator_of_opendataval_stands_beside_ours(fresh):
+    overlay = {"methods": ["knn-shapley", "odv:KNNShapley"], "settings": {"knn-shapley": {"k": 10}}}
+    fresh.snakemake(overlay=overlay)
+    table = pd.read_csv(fresh.folder / "reports" / "tables" / "detection.csv").set_index("method")
+    assert table.loc["odv:KNNShapley", "title"] == "OpenDataVal's KNNShapley"
+    assert table.loc["odv:KNNShapley", "runs"] == 2
+    assert table.loc["odv:KNNShapley", "note"] != table.loc["odv:KNNShapley", "note"]  # no gap
+    assert table.loc["odv:KNNShapley", "f1"] == pytest.approx(
+        table.loc["knn-shapley", "f1"], abs=0.2
+    )
