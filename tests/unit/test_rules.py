@@ -46,7 +46,7 @@ def test_relabelled_points_have_relabelled_values(method):
     before, after = (value(method, one, 100).values for one in (problem, turned))
     assert np.ptp(before) > 0
     # scikit-learn's solver, of small loss, stops a little elsewhere for another order of rows
-    tolerance = 1e-3 if method == "small-loss" else 1e-5
+    tolerance = 5e-3 if method == "small-loss" else 1e-5
     np.testing.assert_allclose(after, before[order], atol=tolerance * np.abs(before).max())
 
 
