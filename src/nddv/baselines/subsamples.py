@@ -64,17 +64,16 @@ def difference_of_means(
     -------
     (n,) differences and (n,) standard errors of two samples with variances of their own.
     """
-    count = members.sum(axis=0)
-    counts = np.stack([count, len(members) - count])
+    centred = utilities - utilities.mean()
+    powers = np.stack([np.ones_like(centred), centred, centred**2])
+    sums = powers @ members.astype(np.float64)
+    counts, with_point = np.stack([sums[0], len(members) - sums[0]]), sums[1:]
     if counts.min() < 2:
         raise ValueError(
             f"{np.sum(counts.min(axis=0) < 2)} points are in fewer than two of the {len(members)} "
             "coalitions or missing from fewer than two; draw more (num_models)"
         )
-    centred = utilities - utilities.mean()
-    powers = np.stack([centred, centred**2])
-    with_point = powers @ members
-    without = powers.sum(axis=1)[:, None] - with_point
+    without = powers[1:].sum(axis=1)[:, None] - with_point
     mean, square = np.stack([with_point, without], axis=1) / counts
     variance = np.maximum(square - mean**2, 0.0) / (counts - 1)
     return mean[0] - mean[1], np.sqrt(variance.sum(axis=0))

@@ -34,7 +34,8 @@ def workers(device: str) -> Iterator[int]:
 
 def apply(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
     """Results of a function for all items, in their order."""
-    if threads == 1:
+    items = list(items)
+    if threads == 1 or len(items) < 2:  # new threads cost more than a short piece of work
         return [function(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, items))
