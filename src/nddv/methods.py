@@ -7,8 +7,9 @@ own environment, and a run depends on the code of its own method only.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
+
+from nddv.names import pick
 
 OPENDATAVAL_PREFIX = "odv:"
 
@@ -271,8 +272,4 @@ def get_method(name: str) -> Method:
             "OpenDataVal's",
             "nddv.integrations.opendataval:run_opendataval",
         )
-    if name not in METHODS:
-        near = difflib.get_close_matches(name, METHODS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(METHODS)}"
-        raise ValueError(f"unknown method {name!r}; {hint}")
-    return METHODS[name]
+    return pick(METHODS, name, "method")

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Collection as Names
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -213,7 +212,7 @@ def _target(table: FileTable, column: str, binarise: str | None) -> NDArray[Any]
 
 
 def _classes(
-    labels: NDArray[Any], names_of: Mapping[str, str] = MappingProxyType({})
+    labels: NDArray[Any], names_of: Mapping[str, str]
 ) -> tuple[NDArray[np.int64], list[str]]:
     """Codes 0..C−1 in the order of the labels, and their names."""
     names, codes = np.unique(labels, return_inverse=True)

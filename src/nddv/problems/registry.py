@@ -6,7 +6,6 @@ encoder.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib.util
 import os
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nddv.files import HASH_LENGTH, source_hash
+from nddv.names import pick
 
 Entry = Mapping[str, Any]
 
@@ -85,15 +85,6 @@ def check_name(name: str, datasets: Mapping[str, Entry], encoders: Mapping[str, 
             f"{encoder} does not encode {kind}s: write {dataset}@ENCODER with one of "
             f"{', '.join(fitting)}"
         )
-
-
-def pick(choices: Mapping[str, Entry], name: str, what: str) -> Entry:
-    """The entry of a name; the error for an unknown one suggests the nearest."""
-    if name in choices:
-        return choices[name]
-    near = difflib.get_close_matches(name, choices, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(choices))}"
-    raise ValueError(f"unknown {what} {name!r}; {hint}")
 
 
 def whole_entry(entry: Entry) -> dict[str, Any]:
