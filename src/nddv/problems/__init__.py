@@ -4,6 +4,7 @@
     registry    what the entries of config/datasets.yaml and config/encoders.yaml mean
     fetch       files, verified, from the first source that has them
     readers     files to tables, documents, pictures; formulas for those that are drawn
+    numeric     tables to numbers, labels to classes
     encoders    documents and pictures to rows of numbers
     datasets    all of these: ``load_dataset(name, entry) -> Table``
     splits, corruption

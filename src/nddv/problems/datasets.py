@@ -14,6 +14,13 @@ from tqdm import tqdm
 
 from nddv.files import config_hash
 from nddv.problems.fetch import Fetched, cache_folder, fetch
+from nddv.problems.numeric import (
+    check_labels,
+    chosen_rows,
+    class_codes,
+    documents_of,
+    numeric_table,
+)
 from nddv.problems.readers import Collection, Embeddings, Item, Lazy, read
 from nddv.problems.registry import (
     Entry,
@@ -23,15 +30,9 @@ from nddv.problems.registry import (
     usable_sources,
     whole_entry,
 )
-from nddv.problems.splits import stratified_splits
 from nddv.problems.tables import Table
-from nddv.tabular.encoding import MISSING_LEVEL, Rules, describe, learn_encoding, read_target
 from nddv.tabular.files import FileTable, TableError
 
-# A share of the smallest class that differs from the expected one by more is another data set.
-SHARE_TOLERANCE = 0.005
-MAXIMUM_CLASSES = 1000
-MAXIMUM_GROUPS = 50
 UNVERIFIED = {
     "generated": "a formula",
     "scikit-learn": "of the installed package",
@@ -119,9 +120,9 @@ def load_dataset(
     try:
         content = read(files.data, spec)
         if isinstance(content, FileTable) and spec.get("data") == "text":
-            content = _documents_of(content, spec)
+            content = documents_of(content, spec)
         if isinstance(content, FileTable):
-            table = _numeric(content, spec)
+            table = numeric_table(content, spec)
         elif encoder is None:
             raise ValueError(f"documents and pictures need an encoder: {name}@ENCODER")
         else:
@@ -152,111 +153,6 @@ def _keys_hint(error: Exception) -> str:
     return ""
 
 
-def _documents_of(table: FileTable, spec: Entry) -> Collection:
-    columns = [spec["text"], spec["target"]]
-    table.check_columns(columns, "text and target of the entry")
-    for column in columns:
-        absent = np.flatnonzero(table.frame[column].isna())
-        if absent.size:
-            raise ValueError(f"{column!r} is missing at {table.where(int(absent[0]))}")
-    texts, labels = (table.frame[column].astype(str).tolist() for column in columns)
-    return Collection(texts, np.array(labels))
-
-
-def _numeric(table: FileTable, spec: Entry) -> Table:
-    """Turn the columns of a table into numbers, its target into classes."""
-    frame = table.frame.rename(columns=spec.get("rename", {}))
-    table = FileTable(table.path, frame, table.text)
-    target, group = spec["target"], spec.get("group")
-    labels = _target(table, target, spec.get("binarise"))
-    y, classes = _classes(labels, spec.get("class_names", {}))
-    rows = _balanced(y, spec) if spec.get("balance") else np.arange(len(y))
-    _check_labels(y[rows], spec)
-    rows = rows[_subset(y[rows], spec)]
-    table.check_columns(spec.get("features", ()), "features of the entry")
-    table.check_columns(spec.get("drop", ()), "drop of the entry")
-    if target in spec.get("features", ()):
-        raise ValueError(f"the target {target!r} is among the features")
-    used = set(spec.get("features", frame.columns)) - {target, *spec.get("drop", ())}
-    rules = Rules(
-        ignore=tuple(c for c in frame.columns if c not in used),
-        categorical=tuple(spec.get("categorical", ())),
-        impute=spec.get("missing", "error") == "impute",
-        max_categories=int(spec.get("max_categories", 50)),
-        keep_constant=True,
-    )
-    encoding = learn_encoding(table, rules)
-    X = encoding.apply(table).to_numpy()[rows]
-    codes, names = (None, []) if group is None else _groups(table, group)
-    return Table(
-        X,
-        y[rows],
-        classes,
-        None if codes is None else codes[rows],
-        names,
-        record={"columns": describe(encoding.columns), "notices": list(encoding.notices)},
-    )
-
-
-def _target(table: FileTable, column: str, binarise: str | None) -> NDArray[Any]:
-    """The target; binarised, the family of OpenML's v2 data sets: below the mean P, else N."""
-    target = read_target(table, column, "regression" if binarise else "auto")
-    if binarise == "mean":
-        return np.where(target < target.mean(), "P", "N")
-    if target.dtype.kind == "f" or len(np.unique(target)) > MAXIMUM_CLASSES:
-        raise ValueError(
-            f"target {column!r} holds numbers, not classes; split it at its mean with "
-            "'binarise: mean' in the entry"
-        )
-    return target
-
-
-def _classes(
-    labels: NDArray[Any], names_of: Mapping[str, str]
-) -> tuple[NDArray[np.int64], list[str]]:
-    """Codes 0..C−1 in the order of the labels, and their names."""
-    names, codes = np.unique(labels, return_inverse=True)
-    if len(names) < 2:
-        raise ValueError(f"the target has only one class, {names[0]}: there is nothing to learn")
-    return codes.astype(np.int64), [names_of.get(str(name), str(name)) for name in names]
-
-
-def _groups(table: FileTable, column: str) -> tuple[NDArray[np.int64], list[str]]:
-    """Codes of the group attribute; rows without an entry are a group of their own."""
-    table.check_columns([column], "group of the entry")
-    series = table.frame[column]
-    words = series.astype(object).where(series.notna(), MISSING_LEVEL).astype(str)
-    names, codes = np.unique(words.to_numpy(dtype=np.str_), return_inverse=True)
-    if not 2 <= len(names) <= MAXIMUM_GROUPS:
-        raise ValueError(
-            f"the group {column!r} has {len(names)} levels; groups to compare are at least 2 and "
-            f"at most {MAXIMUM_GROUPS}"
-        )
-    return codes.astype(np.int64), [str(name) for name in names]
-
-
-def _balanced(y: NDArray[np.int64], spec: Entry) -> NDArray[np.intp]:
-    """As many rows of every class as the smallest has, drawn by the data seed, in file order."""
-    rng = np.random.default_rng(int(spec.get("data_seed", 0)))
-    smallest = int(np.bincount(y).min())
-    drawn = [rng.permutation(np.flatnonzero(y == c))[:smallest] for c in range(int(y.max()) + 1)]
-    return np.sort(np.concatenate(drawn))
-
-
-def _subset(y: NDArray[np.int64], spec: Entry) -> NDArray[np.intp]:
-    """The rows that are kept: ``rows`` of them, stratified, in file order; all unless asked."""
-    wanted = spec.get("rows")
-    if wanted is None:
-        return np.arange(len(y))
-    if wanted > len(y):
-        raise ValueError(f"{wanted} rows are asked for ('rows'), but there are only {len(y)}")
-    rng = np.random.default_rng(int(spec.get("data_seed", 0)))
-    kept = np.sort(stratified_splits(y, {"kept": int(wanted)}, rng)["kept"])
-    if len(np.unique(y[kept])) < len(np.unique(y)):
-        raise ValueError(f"{wanted} rows ('rows') leave a class without any: raise them")
-    return kept
-
-
 def _encoded(
     name: str,
     content: Collection | Embeddings,
@@ -267,9 +163,9 @@ def _encoded(
     progress: bool,
 ) -> Table:
     """Encode documents or pictures, or take the embeddings as they are."""
-    y, classes = _classes(content.labels, spec.get("class_names", {}))
-    _check_labels(y, spec)
-    rows = _subset(y, spec)
+    y, classes = class_codes(content.labels, spec.get("class_names", {}))
+    check_labels(y, spec)
+    rows = chosen_rows(y, spec)
     if isinstance(content, Collection):
         items = Lazy(len(rows), lambda i: content.items[int(rows[i])])
         X = _embedded(
@@ -307,22 +203,6 @@ def _embedded(
     store = cache_folder() / "embeddings" / f"{name}-{key}"
     encode = load_encoder(encoder, weights.folder if weights else None, device)
     return embed(items, encode, encoder["dimension"], store, progress=progress, label=name)
-
-
-def _check_labels(y: NDArray[np.int64], spec: Entry) -> None:
-    """Compare the labels of the whole data set with what the entry expects."""
-    expect: Mapping[str, Any] = spec.get("expect", {})
-    counts = np.bincount(y)
-    share = float(counts.min() / len(y))
-    wrong = []
-    if len(y) != expect.get("rows", len(y)):
-        wrong.append(f"{len(y)} rows, not {expect['rows']}")
-    if len(counts) != expect.get("classes", len(counts)):
-        wrong.append(f"{len(counts)} classes, not {expect['classes']}")
-    if abs(share - expect.get("minority", share)) > SHARE_TOLERANCE:
-        wrong.append(f"{share:.3f} of the rows in the smallest class, not {expect['minority']}")
-    if wrong:
-        raise ValueError(f"it is not what its entry expects: {'; '.join(wrong)}")
 
 
 def _check_features(table: Table, spec: Entry) -> None:
