@@ -66,7 +66,8 @@ def difference_of_means(
     """
     centred = utilities - utilities.mean()
     powers = np.stack([np.ones_like(centred), centred, centred**2])
-    sums = powers @ members.astype(np.float64)
+    # Not a matrix product: for one this small the threads of BLAS cost more than the arithmetic.
+    sums = np.einsum("kb,bn->kn", powers, members)
     counts, with_point = np.stack([sums[0], len(members) - sums[0]]), sums[1:]
     if counts.min() < 2:
         raise ValueError(

@@ -146,7 +146,9 @@ class Engine:
         theta = _parameters(start, X).expand(len(w), -1, -1).clone()
         converged = torch.ones(len(w), dtype=torch.bool, device=X.device)
         iterations = torch.zeros(len(w), dtype=torch.long, device=X.device)
-        if several.any():
+        if several.all():
+            theta, converged, iterations = self._fit_classes(w, sizes > 0, theta)
+        elif several.any():
             fitted = self._fit_classes(w[several], sizes[several] > 0, theta[several])
             theta[several], converged[several], iterations[several] = fitted
         if not several.all():
