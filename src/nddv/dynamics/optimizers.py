@@ -115,6 +115,10 @@ class OptimizerPullback:
 
 
 def clip_norm(gradient: Tensor, limit: float) -> Tensor:
-    """Scale a gradient down to norm `limit` if it is longer."""
+    """Scale a gradient down to norm `limit` if it is longer.
+
+    Without a branch on the norm, so that `torch.func.vmap` can take many retrainings through it; a
+    shorter gradient is multiplied by exactly one.
+    """
     norm = torch.linalg.vector_norm(gradient)
-    return gradient * (limit / norm) if norm > limit else gradient
+    return gradient * (limit / norm.clamp_min(limit))

@@ -28,8 +28,8 @@ from math import isqrt
 import torch
 from torch import Tensor
 
-from nddv.dynamics.costs import terminal
-from nddv.dynamics.flow import Flow, flatten, rollout
+from nddv.dynamics.costs import Terminal, terminal
+from nddv.dynamics.flow import Flow, Path, flatten, rollout
 from nddv.dynamics.population import chunks, population_path
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.seeds import derive, normal
@@ -47,31 +47,61 @@ class UtilityGradient:
     weights: Tensor
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """What U is made of: S+1 states (n, W) of the training points, and the validation points.
+
+    moved: Euler path of the m validation points; end: their terminal costs, (m,), and outputs.
+    """
+
+    population: list[Tensor]
+    moved: Path
+    end: Terminal
+
+    @property
+    def utility(self) -> Tensor:
+        """U, the mean validation log-likelihood: minus the mean terminal cost."""
+        return -self.end.costs.mean()
+
+
+def evaluate(
+    run: Run, flat: Tensor, weights: Tensor, valid: Rows, valid_y: Tensor, path: int = 0
+) -> Evaluation:
+    """The flow with parameters `flat` (P,) and participation `weights` (n,) on validation points.
+
+    These are driven by the aggregate of the training population, in which point i has the share
+    w_i v_i. Training points are streamed, only their states are kept.
+    """
+    flow, data, n = run.flow, run.data, len(run.data.rows)
+    params, mass = flow.unpack(flat), weights * run.weights()
+    seed = derive(run.seed, SCORING, path)
+    population, aggregates = population_path(
+        flow, params, data.rows, seed, lambda s, x: mass @ x / n
+    )
+    seed = derive(run.seed, SCORING, path, VALID_NOISE)
+    shape = (len(valid), flow.width)
+    noise = [normal(seed, s, shape, flat.dtype, flat.device) for s in range(flow.steps)]
+    x0, _ = flow.encoder.forward(params.encoder, valid.take(slice(0, len(valid))))
+    moved = rollout(flow, params.controls, x0, torch.stack(noise), aggregates=aggregates)
+    end = terminal(params.head, moved.states[-1], valid_y, data.loss)
+    return Evaluation(population, moved, end)
+
+
 @torch.no_grad()
 def utility_gradient(
     run: Run, flat: Tensor, weights: Tensor, valid: Rows, valid_y: Tensor, path: int = 0
 ) -> UtilityGradient:
-    """U at parameters `flat`, the mean validation log-likelihood (minus mean terminal cost).
+    """U of `evaluate` and its derivatives.
 
-    The validation points are driven by the aggregate of the training population, in which point i
-    has the share w_i v_i. Here the dependence of μ on the states is not frozen: this is a plain
-    derivative of a number. Training points are streamed, only their states are kept.
+    Here the dependence of μ on the states is not frozen: this is a plain derivative of a number.
     """
     flow, data = run.flow, run.data
     params, n, a_dt = flow.unpack(flat), len(data.rows), flow.interaction * flow.dt
     v = run.weights()
     mass = weights * v
-    seed = derive(run.seed, SCORING, path)
-    population, aggregates = population_path(
-        flow, params, data.rows, seed, lambda s, x: mass @ x / n
-    )
+    evaluation = evaluate(run, flat, weights, valid, valid_y, path)
+    population, moved, end = evaluation.population, evaluation.moved, evaluation.end
     valid_x = valid.take(slice(0, len(valid)))
-    seed = derive(run.seed, SCORING, path, VALID_NOISE)
-    shape = (len(valid), flow.width)
-    noise = [normal(seed, s, shape, flat.dtype, flat.device) for s in range(flow.steps)]
-    x0, _ = flow.encoder.forward(params.encoder, valid_x)
-    moved = rollout(flow, params.controls, x0, torch.stack(noise), aggregates=aggregates)
-    end = terminal(params.head, moved.states[-1], valid_y, data.loss)
     residuals = -end.residuals / len(valid)
     head = [moved.states[-1].T @ residuals, residuals.sum(0)]
     # co-states of U: q of the validation points, p of the training points
@@ -89,9 +119,8 @@ def utility_gradient(
     for c in chunks(n):
         encoder[0] = encoder[0] + data.rows.take(c).T @ p[c]
     controls = [g for step in reversed(dcontrols) for g in step]
-    return UtilityGradient(
-        -float(end.costs.mean()), flatten([*encoder, *controls, *head]), dweights
-    )
+    gradient = flatten([*encoder, *controls, *head])
+    return UtilityGradient(float(evaluation.utility), gradient, dweights)
 
 
 def _stream_pullback(
@@ -114,13 +143,18 @@ def advance(run: Run, state: State, index: Tensor, v: Tensor, weights: Tensor) -
     return State(state.step + 1, flat, moments)
 
 
-@torch.no_grad()
-def retrain(run: Run, weights: Tensor, valid: Rows, valid_y: Tensor) -> float:
-    """U after training again with participation `weights` (n,), all else as in the run."""
+def train_again(run: Run, weights: Tensor) -> Tensor:
+    """Parameters (P,) of training with participation `weights` (n,), all else as in the run."""
     state = run.checkpoints[0]
     for step in range(run.steps):
         state = advance(run, state, *run.visit(step), weights)
-    return utility_gradient(run, state.flat, weights, valid, valid_y).utility
+    return state.flat
+
+
+@torch.no_grad()
+def retrain(run: Run, weights: Tensor, valid: Rows, valid_y: Tensor) -> float:
+    """U after training again with participation `weights` (n,); see nddv.audit for many at once."""
+    return float(evaluate(run, train_again(run, weights), weights, valid, valid_y).utility)
 
 
 def participation(
