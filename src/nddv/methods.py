@@ -47,7 +47,7 @@ class Method:
 
 _NDDV = "Liang et al., Neural Dynamic Data Valuation via Stochastic State-Adjoint Trajectories"
 _NDDV_FIT = "nddv.estimator:NDDV"
-_CHOI = "Choi (2026), arXiv 2510.23409"
+_CHOI = "Choi et al. (2026), arXiv 2510.23409"
 _TRAIN = ("train",)
 _BOTH = ("train", "valid")
 

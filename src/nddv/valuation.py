@@ -86,7 +86,10 @@ def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str,
     if "evaluator" not in wanted:
         settings.pop("evaluator")
     found = function(**{key: value for key, value in given.items() if key in wanted}, **settings)
-    return found if isinstance(found, Values) else Values(found)
+    values = found if isinstance(found, Values) else Values(found)
+    if "game" in given:
+        values.record["fitted"] = given["game"].fitted  # those in the cache cost nothing
+    return values
 
 
 def logistic_game(

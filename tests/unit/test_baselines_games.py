@@ -132,13 +132,6 @@ def test_leave_one_out_of_ridge_regression_has_a_closed_form():
     np.testing.assert_allclose(values, utility(theta) - utility(theta_without), atol=1e-12)
 
 
-def test_leave_one_out_takes_the_way_of_the_game():
-    game = table_game(5)
-    game.leave_one_out = lambda: np.arange(5.0)
-    whole = game.utilities(np.ones((1, 5), dtype=bool))
-    np.testing.assert_array_equal(leave_one_out(game).values, whole - np.arange(5.0))
-
-
 def test_leave_one_out_of_logistic_regression_equals_refits():
     X, y, X_valid, y_valid = classification_data(20)
 
@@ -330,6 +323,18 @@ def test_ties_of_ame_are_reported():
     assert zero > 1
     assert values.record["tied"] == zero
     assert set(np.argsort(-values.values)[:3]) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(("n", "share"), [(39, 1e-3), (40, 1e-1), (90, 1e-1)])
+def test_the_smallest_penalty_of_ame_is_larger_for_more_points_than_coalitions(n, share):
+    game = AdditiveGame(np.linspace(-1, 1, n))
+    found = average_marginal_effect(game, rng(), num_models=10)
+    p = np.tile([0.2, 0.4, 0.6, 0.8], 10)[:, None]
+    features, _ = inclusion_features(members := rng().random((40, n)) < p, p)
+    utilities = game.utilities(members)
+    centred = features - features.mean(axis=0)
+    largest = np.abs(centred.T @ (utilities - utilities.mean())).max() / 40
+    assert found.record["smallest_penalty"] == pytest.approx(share * largest, rel=1e-4)
 
 
 # DU-Shapley

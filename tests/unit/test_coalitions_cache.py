@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 
+from nddv.baselines.leave_one_out import leave_one_out
 from nddv.coalitions import Engine, LogisticGame
 from nddv.coalitions.cache import ScoreCache, coalition_keys, default_folder, game_key
 
@@ -40,15 +41,14 @@ def test_one_fit_serves_both_utilities_and_every_rule(tmp_path, no_fits):
     plain = make_game(None, utility="log_likelihood")
     first, second = make_game(tmp_path), make_game(tmp_path, utility="log_likelihood")
     orders = np.array([np.random.default_rng(102).permutation(30) for _ in range(3)])
-    all_but_one = ~np.eye(30, dtype=bool)
-    accuracy = first.utilities(subsets()), first.utilities(all_but_one), first.walk(orders)[0]
-    expected = plain.utilities(subsets()), plain.leave_one_out(), plain.walk(orders)[0]
+    accuracy = first.utilities(subsets()), leave_one_out(first).values, first.walk(orders)[0]
+    expected = plain.utilities(subsets()), leave_one_out(plain).values, plain.walk(orders)[0]
     no_fits()
-    found = second.utilities(subsets()), second.leave_one_out(), second.walk(orders)[0]
+    found = second.utilities(subsets()), leave_one_out(second).values, second.walk(orders)[0]
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
     np.testing.assert_array_equal(first.utilities(subsets()[:, :].astype(int)), accuracy[0])
-    np.testing.assert_array_equal(first.leave_one_out(), accuracy[1])
+    np.testing.assert_array_equal(leave_one_out(first).values, accuracy[1])
 
 
 def test_only_unknown_coalitions_are_fitted(tmp_path, monkeypatch):
@@ -134,7 +134,7 @@ def test_a_folder_that_cannot_be_used_is_said_once(tmp_path):
     (tmp_path / "file").write_text("in the way")
     game = make_game(tmp_path / "file" / "below")
     with pytest.warns(UserWarning, match="cannot be used .*; going on without") as said:
-        found = game.utilities(subsets()), game.leave_one_out()
+        found = game.utilities(subsets()), leave_one_out(game).values
     assert len(said) == 1
     np.testing.assert_array_equal(found[0], make_game(None).utilities(subsets()))
 

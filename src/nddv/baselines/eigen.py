@@ -67,7 +67,8 @@ def singular_lava(
     **parameters: Any,
 ) -> Values:
     """SingularLAVA (Choi et al.): LAVA + Eigen-Value; ``parameters`` of :func:`lava`."""
-    return Values(eigen_value(X).values + lava(X, y, X_valid, y_valid, **parameters).values)
+    transport = lava(X, y, X_valid, y_valid, **parameters)
+    return Values(eigen_value(X).values + transport.values, record=transport.record)
 
 
 def singular_oob(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +43,11 @@ class LogisticGame:
     device, dtype : where and how precisely to compute.
     cache : folder in which utilities are kept and looked up (:mod:`nddv.coalitions.cache` names a
         default); None keeps nothing.
+
+    Attributes
+    ----------
+    n : number of players.
+    fitted : coalitions fitted so far, those found in the cache not among them.
     """
 
     def __init__(
@@ -68,6 +74,8 @@ class LogisticGame:
             )
         self.n = self.engine.n
         self.device = device
+        self.fitted = 0
+        self._counting = Lock()
         self._measure = MEASURES.index(utility)
         self._cache: ScoreCache | None = None
         if cache is not None:
@@ -83,19 +91,21 @@ class LogisticGame:
         found = np.empty(len(weights))
         for first in range(0, len(weights), STORED_TOGETHER):
             block = weights[first : first + STORED_TOGETHER]
-            found[first : first + len(block)] = self._block(block)
-        return found
 
-    def _block(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
-        return self._stored(weights, lambda rows: self._scores(self.engine.fit(weights[rows])))
+            def score(rows: NDArray[np.bool_], block: NDArray[np.generic] = block) -> Scored:
+                return self._scores(self.engine.fit(block[rows]))
+
+            found[first : first + len(block)] = self._stored(block, score)
+        return found
 
     def walk(
         self, orders: NDArray[np.intp], tolerance: float = 0.0
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Utilities of all beginnings of orders; see :func:`~nddv.coalitions.game.walk_prefixes`.
 
-        An order is walked in strides. The fits of a stride begin where the last one ended, and know
-        only the points that have come so far.
+        The orders are walked side by side, one on each thread, in strides of consecutive fits. The
+        fits of a stride begin where the last one ended, and know only the points that have come so
+        far: batches across orders would have to carry them all.
         """
         empty, everyone = self.utilities(np.stack([np.zeros(self.n), np.ones(self.n)]))
 
@@ -131,18 +141,6 @@ class LogisticGame:
 
         return self._stored(members, score), last
 
-    def leave_one_out(self) -> NDArray[np.float64]:
-        """Utilities (n,) of the coalitions of all points but one.
-
-        They begin at the fit of all points, so that their first Newton step is the closed form
-        H⁻¹xᵢ(pᵢ − yᵢ)/(1 − hᵢ) with the leverage hᵢ; more steps follow where it is not exact.
-        """
-        found = np.empty(self.n)
-        for first in range(0, self.n, STORED_TOGETHER):
-            left_out = np.arange(first, min(first + STORED_TOGETHER, self.n))
-            found[left_out] = self._block(np.arange(self.n) != left_out[:, None])
-        return found
-
     def _stored(
         self,
         weights: NDArray[np.generic],
@@ -161,4 +159,6 @@ class LogisticGame:
         return found[:, self._measure]
 
     def _scores(self, fits: Fits) -> Scored:
+        with self._counting:
+            self.fitted += len(fits)
         return scores(fits, self.X_valid, self.y_valid, self.device), fits.converged
