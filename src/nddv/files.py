@@ -19,7 +19,7 @@ import time
 import traceback
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -197,7 +197,7 @@ def versions() -> dict[str, str]:
 
 @dataclass
 class Measurement:
-    """Wall-clock seconds of a block, and the peak memory of the process up to its end."""
+    """Wall-clock seconds of a block, and the peak memory of the process meanwhile."""
 
     seconds: float = 0.0
     peak_memory_mb: float = 0.0
@@ -210,16 +210,36 @@ class Measurement:
         }
 
 
+_measuring: list[Measurement] = []
+
+
 @contextmanager
 def measure() -> Iterator[Measurement]:
-    """Measure the block; read the result after it has ended."""
+    """Measure the block; read the result after it has ended. Blocks may be inside each other."""
     measurement = Measurement()
+    _note_peak()
+    _forget_peak()
+    _measuring.append(measurement)
     start = time.perf_counter()
     try:
         yield measurement
     finally:
         measurement.seconds = time.perf_counter() - start
-        measurement.peak_memory_mb = _peak_memory_mb()
+        _note_peak()
+        _measuring.remove(measurement)
+
+
+def _note_peak() -> None:
+    """Tell all measurements that are under way how much memory there was since the last one."""
+    peak = _peak_memory_mb()
+    for measurement in _measuring:
+        measurement.peak_memory_mb = max(peak, measurement.peak_memory_mb)
+
+
+def _forget_peak() -> None:
+    """Begin the peak anew where the system can (Linux); elsewhere it is that of the process."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def _peak_memory_mb() -> float:

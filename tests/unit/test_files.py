@@ -198,3 +198,16 @@ def test_evaluation_and_reporting_do_not_import_torch_or_snakemake():
 def _environment():
     source = str(Path(nddv.__path__[0]).parent)
     return {**os.environ, "PYTHONPATH": source}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can begin the peak anew")
+def test_memory_is_that_of_the_block():
+    """Not that of an earlier block, and an outer block has what an inner one took."""
+    with measure() as large:
+        np.ones(30_000_000).sum()
+        with measure() as small:
+            pass
+    with measure() as outer, measure() as inner:
+        np.ones(30_000_000).sum()
+    assert large.peak_memory_mb > small.peak_memory_mb + 200
+    assert outer.peak_memory_mb >= inner.peak_memory_mb > small.peak_memory_mb + 200
