@@ -50,12 +50,8 @@ def main() -> None:
         spent: dict[str, float] = {}
         print(f"\nn = 1000, {features} features, one seed")
         for name in names:
-            if (
-                features > 100
-                and name in ("volume-shapley", "dvrl", "cs-shapley")
-                and not chosen.methods
-            ):
-                print(f"  {name:20}  left out: minutes to hours; --methods {name} runs it")
+            if features > 100 and name in SLOW and not chosen.methods:
+                print(f"  {name:20}  left out: minutes; --methods {name} runs it")
                 continue
             key = "nddv" if name.startswith("nddv-") else name
             start = time.perf_counter()

@@ -30,6 +30,25 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
+def real_table(data_folder):
+    """A function that loads a data set of the configuration from that folder, by its name."""
+    import yaml
+
+    from nddv.problems import load_dataset
+
+    config = Path(__file__).parents[1] / "config"
+    datasets = yaml.safe_load((config / "datasets.yaml").read_text())["datasets"]
+    encoders = yaml.safe_load((config / "encoders.yaml").read_text())["encoders"]
+
+    def load(name: str):
+        dataset, _, encoder = name.partition("@")
+        entry = datasets[dataset]
+        return load_dataset(name, entry, encoders.get(encoder), allowed=["local"], progress=False)
+
+    return load
+
+
+@pytest.fixture(scope="session")
 def package_index(tmp_path_factory) -> None:
     """A package index that pip can reach; without one the test is skipped."""
     folder = tmp_path_factory.mktemp("index")

@@ -11,16 +11,21 @@ import torch
 from nddv.baselines.dvrl import dvrl
 from nddv.baselines.eigen import eigen_value, singular_lava, singular_oob
 from nddv.baselines.in_run import in_run_shapley
+from nddv.baselines.loss import small_loss
 from nddv.baselines.lossval import lossval
+from nddv.baselines.neighbours import knn_shapley
 from nddv.baselines.oob import data_oob
 from nddv.baselines.transport import lava
 from nddv.baselines.volume import volume_shapley
+from nddv.values import Values
 
 SEED = 100
 
 RULES = {
     "data_oob-logistic": (data_oob, {"num_models": 60}),
     "data_oob-trees": (data_oob, {"num_models": 60, "learner": "trees"}),
+    "knn": (knn_shapley, {}),
+    "small_loss": (small_loss, {}),
     "lava": (lava, {}),
     "in_run-1": (in_run_shapley, {"order": 1}),
     "in_run-2": (in_run_shapley, {"order": 2}),
@@ -95,7 +100,8 @@ def value(name, data, seed=SEED):
     given = {"X": X, "y": y, "X_valid": X_valid, "y_valid": y_valid}
     given["rng"] = np.random.default_rng(seed)
     wanted = inspect.signature(rule).parameters
-    return rule(**{key: one for key, one in given.items() if key in wanted}, **settings)
+    found = rule(**{key: one for key, one in given.items() if key in wanted}, **settings)
+    return found if isinstance(found, Values) else Values(found)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -51,6 +51,26 @@ def test_the_network_has_the_layers_asked_for():
     assert chooser(np.arange(3)).shape == (3,)
 
 
+class Relabelled(np.random.Generator):
+    """A generator that draws the same points under their new numbers."""
+
+    def __init__(self, seed, order):
+        super().__init__(np.random.PCG64(seed))
+        self.new_number = np.argsort(order)
+
+    def choice(self, *arguments, **settings):
+        return self.new_number[super().choice(*arguments, **settings)]
+
+
+def test_relabelled_points_have_relabelled_values():
+    (X, y), valid = blobs(40, SEED), blobs(30, SEED + 1)
+    order = np.random.default_rng(SEED).permutation(40)
+    values = dvrl(X, y, *valid, Relabelled(SEED, np.arange(40)), rl_epochs=50).values
+    turned = dvrl(X[order], y[order], *valid, Relabelled(SEED, order), rl_epochs=50).values
+    assert np.ptp(values) > 0.01
+    np.testing.assert_allclose(turned, values[order], atol=1e-3)
+
+
 def test_wrong_labels_come_out_low():
     areas = []
     for seed in (100, 101, 102):

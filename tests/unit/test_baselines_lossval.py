@@ -95,9 +95,20 @@ def test_whole_batches_do_not_depend_on_the_order_of_rows():
     np.testing.assert_allclose(turned, values[rows], atol=1e-3)
 
 
-def test_detection_is_near_that_of_its_authors():
-    """Their runs on 2dplanes with 10 % wrong labels, two-means, 30 epochs: F1 .596."""
-    problem, truth = make_problem("2dplanes", 1000, "label10", SEED, corrupt_valid=True)
-    rng = np.random.default_rng(SEED)
-    values = lossval(problem.X_train, problem.y_train, problem.X_valid, rng).values
-    assert f1_score(two_means(values), truth.mask) == pytest.approx(0.596, abs=0.2)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("dataset", "published"), [("2dplanes", 0.596), ("electricity", 0.333), ("pol", 0.738)]
+)
+def test_detection_is_near_that_of_its_authors(real_table, dataset, published):
+    """Their runs with 10 % wrong labels, two-means, 30 epochs; here the mean of three seeds.
+
+    Ours are .51, .33 and .66. Their single runs have other rows, and other wrong labels, than ours.
+    """
+    table = real_table(dataset)
+    found = []
+    for seed in (SEED, SEED + 1, SEED + 2):
+        problem, truth = make_problem(table, 1000, "label10", seed, corrupt_valid=True)
+        rng = np.random.default_rng(seed)
+        values = lossval(problem.X_train, problem.y_train, problem.X_valid, rng).values
+        found.append(f1_score(two_means(values), truth.mask))
+    assert np.mean(found) == pytest.approx(published, abs=0.12)

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from nddv.methods import METHODS
 from nddv.problems import make_problem
@@ -28,6 +29,21 @@ SETTINGS = {
     "volume-shapley": {"max_permutations": 2},
     "singular-oob": {"num_models": 40},
 }
+# Budgets at which two seeds agree on the values of 60 points.
+LARGE_BUDGETS = {
+    "data-shapley": {"max_permutations": 200, "utility": "log_likelihood"},
+    "beta-shapley": {"max_permutations": 200, "utility": "log_likelihood"},
+    "data-banzhaf": {"num_models": 3000, "utility": "log_likelihood"},
+    "influence-function": {"num_models": 3000, "utility": "log_likelihood"},
+    "ame": {"num_models": 1000, "utility": "log_likelihood"},
+    "data-oob": {"num_models": 500},
+    "data-oob-trees": {"num_models": 500},
+    "du-shapley": {"num_pools": 200, "utility": "log_likelihood"},
+    "cs-shapley": {"num_samples": 1000},
+    "ghostsuite": {},
+    "volume-shapley": {"max_permutations": 1000},
+    "singular-oob": {"num_models": 500},
+}
 BASELINES = [name for name in METHODS if not name.startswith("nddv-")]
 DETERMINISTIC = ["loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss"]
 # DU- and CS-Shapley fit about n coalitions for each pool or sample, LossVal walks n·m pairs.
@@ -48,6 +64,28 @@ def test_relabelled_points_have_relabelled_values(method):
     # scikit-learn's solver, of small loss, stops a little elsewhere for another order of rows
     tolerance = 5e-3 if method == "small-loss" else 1e-5
     np.testing.assert_allclose(after, before[order], atol=tolerance * np.abs(before).max())
+
+
+@pytest.mark.parametrize("method", LARGE_BUDGETS)
+def test_sampled_values_do_not_depend_on_the_order_of_points(method):
+    """Seeds agree as well on points that are sorted by class as on points in random order."""
+    problem, _ = make_problem("2dplanes", 60, "label10", 100, {"valid": 60, "test": 5, "meta": 5})
+    order = np.lexsort((problem.X_train[:, 0], problem.y_train))
+    turned = dataclasses.replace(
+        problem, X_train=problem.X_train[order], y_train=problem.y_train[order]
+    )
+    one, two, other = (
+        value(method, given, seed, **LARGE_BUDGETS[method]).values
+        for given, seed in ((problem, 100), (problem, 101), (turned, 102))
+    )
+    in_order = spearmanr(one, two).statistic
+    assert in_order > 0.6
+    assert spearmanr(one[order], other).statistic > in_order - 0.1
+
+
+def test_every_rule_is_tested_for_the_order_of_points():
+    """Seeds of DVRL and LossVal disagree; these have exact tests of their own."""
+    assert {*DETERMINISTIC, *LARGE_BUDGETS, "dvrl", "lossval", "random"} == set(BASELINES)
 
 
 @pytest.mark.parametrize("method", BASELINES)
