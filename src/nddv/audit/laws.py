@@ -1,0 +1,156 @@
+"""The laws of coalitions behind semi-values and behind their differences.
+
+A symmetric semi-value φ_ω (Definition coalition_values) weighs the coalition sizes k = 0, …, n−1 by
+ω_k. The difference of two points' values is a mean over the coalitions A without either of them
+(Eq. semivalue_pairwise_decomp), with the weights of Eq. semivalue_pair_weights:
+
+    φ_{ω,i} − φ_{ω,j} = Σ_A c_A [Δ_i(A) − Δ_j(A)],
+    c_A = p_{|A|} + p_{|A|+1},    p_k = ω_k / C(n−1, k).
+
+The c_A are a law ℙ_{ω,ij}: of a size, and of a coalition that is uniform given its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+
+from nddv.baselines.semivalues import beta_weights
+from nddv.names import pick
+
+
+@dataclass(frozen=True)
+class SemiValue:
+    """A symmetric semi-value of n points.
+
+    Parameters
+    ----------
+    name : how tables call it.
+    log_omega : (n,) logarithms of the weights ω_k; −∞ where a size has none.
+    """
+
+    name: str
+    log_omega: NDArray[np.float64]
+
+    @property
+    def n(self) -> int:
+        """How many points there are."""
+        return len(self.log_omega)
+
+    @property
+    def omega(self) -> NDArray[np.float64]:
+        """Weights (n,) of the sizes of C ∌ i; they sum to one."""
+        return np.exp(self.log_omega)
+
+    def pair_sizes(self) -> NDArray[np.float64]:
+        """Probabilities (n−1,) of the sizes of A ∌ i, j under ℙ_{ω,ij}.
+
+        C(n−2, a)·c_A = ω_a (n−1−a)/(n−1) + ω_{a+1} (a+1)/(n−1): the binomial coefficients cancel.
+        """
+        smaller = np.arange(self.n - 1)
+        law = self.omega[:-1] * (self.n - 1 - smaller) + self.omega[1:] * (smaller + 1)
+        return np.asarray(law / law.sum(), dtype=np.float64)
+
+    def log_pair_weights(self) -> NDArray[np.float64]:
+        """Logarithms (n−1,) of c_A by the size of A; c_A itself soon underflows."""
+        log_p = self.log_omega - _log_binomial(self.n - 1)
+        return np.logaddexp(log_p[:-1], log_p[1:])
+
+    def only_coalition(self) -> bool:
+        """Whether ℙ_{ω,ij} allows one coalition only, that of no or of all other points."""
+        (sizes,) = np.nonzero(self.pair_sizes())
+        return len(sizes) == 1 and sizes[0] in (0, self.n - 2)
+
+
+def semivalue(name: str, n: int, alpha: float = 4.0, beta: float = 1.0) -> SemiValue:
+    """The semi-value of a name for n ≥ 2 points.
+
+    "loo": ω_{n−1} = 1. "shapley": ω_k = 1/n. "banzhaf" (normalised): ω_k = C(n−1, k)/2^{n−1}.
+    "beta": that of Beta(α, β)-Shapley (:func:`nddv.baselines.semivalues.beta_weights`).
+    """
+    if n < 2:
+        raise ValueError(f"a pair needs at least two points, got n={n}")
+    log_omega = pick(_log_omegas(alpha, beta), name, "semi-value")(n)
+    return SemiValue(name, log_omega)
+
+
+def _log_omegas(alpha: float, beta: float) -> dict[str, Callable[[int], NDArray[np.float64]]]:
+    return {
+        "loo": lambda n: np.where(np.arange(n) == n - 1, 0.0, -np.inf),
+        "shapley": lambda n: np.full(n, -np.log(n)),
+        "banzhaf": lambda n: _log_binomial(n - 1) - (n - 1) * np.log(2.0),
+        "beta": lambda n: np.log(beta_weights(n, alpha, beta) / n),
+    }
+
+
+SEMIVALUES = tuple(_log_omegas(1.0, 1.0))
+"""Names of semi-values."""
+
+
+def _log_binomial(m: int) -> NDArray[np.float64]:
+    """Logarithms (m+1,) of C(m, 0), …, C(m, m)."""
+    k = np.arange(m + 1)
+    return np.asarray(gammaln(m + 1) - gammaln(k + 1) - gammaln(m - k + 1), dtype=np.float64)
+
+
+def draw_sizes(
+    law: SemiValue, shape: tuple[int, ...], rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Independent sizes of A under ℙ_{ω,ij}; which pair does not matter."""
+    return rng.choice(law.n - 1, size=shape, p=law.pair_sizes())
+
+
+def draw_members(
+    n: int, pairs: NDArray[np.intp], sizes: NDArray[np.intp], rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Coalitions of given sizes, uniform among those with neither point of the pair.
+
+    Pairs are drawn one after the other: some of them now and the others later, with the same
+    generator, gives what all at once would.
+
+    Parameters
+    ----------
+    pairs : (P, 2), as :func:`check_pairs` gives them.
+    sizes : (P, M), each at most n−2.
+
+    Returns
+    -------
+    (P, M, n) whether a point is a member.
+    """
+    P, M = sizes.shape
+    places = np.arange(n - 2, dtype=np.min_scalar_type(n))
+    places = rng.permuted(np.broadcast_to(places, (P * M, n - 2)), axis=1).reshape(P, M, n - 2)
+    chosen = places < sizes[..., None]
+    others = np.ones((P, n), dtype=bool)
+    np.put_along_axis(others, pairs, False, axis=1)
+    members = np.zeros((P, n, M), dtype=bool)
+    members[others] = chosen.transpose(0, 2, 1).reshape(-1, M)
+    return members.transpose(0, 2, 1)
+
+
+def draw_pair_coalitions(
+    law: SemiValue, pairs: ArrayLike, count: int, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Independent coalitions (P, count, n) from ℙ_{ω,ij} for each of the pairs (P, 2)."""
+    checked = check_pairs(pairs, law.n)
+    sizes = draw_sizes(law, (len(checked), count), rng)
+    return draw_members(law.n, checked, sizes, rng)
+
+
+def check_pairs(pairs: ArrayLike, n: int) -> NDArray[np.intp]:
+    """Pairs (P, 2) of two different points out of n."""
+    given = np.asarray(pairs)
+    if given.ndim != 2 or given.shape[1] != 2 or len(given) == 0:
+        raise ValueError(f"pairs must have the shape (P, 2) with P ≥ 1, got {given.shape}")
+    if not np.issubdtype(given.dtype, np.integer):
+        raise ValueError(f"pairs are indices of points, got numbers of type {given.dtype}")
+    if given.min() < 0 or given.max() >= n:
+        raise ValueError(f"pairs must name points 0 to {n - 1}, got {given.min()} to {given.max()}")
+    if (given[:, 0] == given[:, 1]).any():
+        same = given[given[:, 0] == given[:, 1]][0, 0]
+        raise ValueError(f"a pair is of two different points, got point {same} twice")
+    return given.astype(np.intp)
