@@ -1,0 +1,1 @@
+"""Audits: how far one-run scores are from the finite marginals of retrained coalitions."""

@@ -1,0 +1,107 @@
+"""Error terms of Theorem ranking_consistency, and what the marginals look like beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from nddv.audit.marginals import Marginals
+
+QUANTILES = (0.5, 0.75, 0.9)
+PROBLEM_OF_SEED = ["dataset", "n", "seed", "utility"]
+
+
+def scale_factor(scores: NDArray[np.float64], marginals: NDArray[np.float64]) -> float:
+    """The one factor that makes scores (n,) closest to marginals (M, n), by least squares.
+
+    Scores of the terminal and path readouts have a scale of their own. The factor may only change
+    that scale: where it is not positive, the scores have no order in common with these marginals,
+    and the answer is NaN.
+    """
+    square = float(scores @ scores)
+    if square == 0:
+        return float("nan")
+    factor = float(scores @ marginals.mean(axis=0)) / square
+    return factor if factor > 0 else float("nan")
+
+
+def error_terms(
+    scores: Mapping[str, NDArray[np.float64]],
+    in_units: set[str],
+    marginals: Marginals,
+    calibration: int,
+) -> pd.DataFrame:
+    """ε̂_ref, δ̂_ctx and the envelope of every readout, in units of the utility.
+
+    With e_i(A) = |s_i − Δ_i(A)|, the error of a pair in the theorem is the mean of e_i(A) + e_j(A)
+    over contexts A. By e_i(A) ≤ |s_i − Δ_i(N∖i)| + |Δ_i(A) − Δ_i(N∖i)|, its mean over all pairs is
+    at most 2 ε̂_ref + δ̂_ctx, with
+
+    - ε̂_ref, the mean over points of |s_i − Δ_i(N∖i)|: discrepancy at the reference coalition;
+    - δ̂_ctx, twice the mean over points and contexts of |Δ_i(A) − Δ_i(N∖i)|: variation of
+      marginals over contexts, at both ends of a pair. It does not depend on the scores.
+
+    Parameters
+    ----------
+    scores : readout -> s (n,).
+    in_units : readouts whose scores are in units of the utility; these are audited as they are too.
+    marginals : of the same points. The first ``calibration`` walks fit the scale of the scores, the
+        others are the contexts of the audit.
+
+    Returns
+    -------
+    One row per readout and ``scale`` ("raw" or "calibrated"), with the ``factor``, ``epsilon_ref``,
+    ``delta_ctx``, ``envelope`` and ``loo_range``, the range of the leave-one-out marginals.
+    """
+    if not 0 < calibration < len(marginals.walks):
+        raise ValueError(
+            f"calibration must leave some of the {len(marginals.walks)} walks, got {calibration}"
+        )
+    fitted, audited = marginals.walks[:calibration], marginals.walks[calibration:]
+    delta = 2 * np.abs(audited - marginals.loo).mean()
+    rows = []
+    for readout, s in scores.items():
+        factors = {"raw": 1.0} if readout in in_units else {}
+        factors["calibrated"] = scale_factor(s, fitted)
+        for scale, factor in factors.items():
+            epsilon = np.abs(factor * s - marginals.loo).mean()
+            rows.append(
+                {
+                    "readout": readout,
+                    "scale": scale,
+                    "factor": factor,
+                    "epsilon_ref": epsilon,
+                    "delta_ctx": delta,
+                    "envelope": 2 * epsilon + delta,
+                    "loo_range": np.ptp(marginals.loo),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def gap_quantiles(marginals: Marginals) -> pd.DataFrame:
+    """Quantiles of |Δ_i − Δ_j| over all pairs, for leave-one-out marginals, and their range."""
+    i, j = np.triu_indices(len(marginals.loo), k=1)
+    gaps = np.abs(marginals.loo[i] - marginals.loo[j])
+    found = dict(zip(QUANTILES, np.quantile(gaps, QUANTILES), strict=True))
+    row = {f"gap_{round(100 * q)}": value for q, value in found.items()}
+    return pd.DataFrame([{**row, "loo_range": np.ptp(marginals.loo)}])
+
+
+def normalised(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Differences of marginals as shares of the range of leave-one-out marginals.
+
+    Each number in the columns is divided by max − min over points of U(N) − U(N∖i), taken on the
+    noisy problem of the same data set, size, seed and utility, for noisy and clean rows alike; a
+    clean problem without a noisy one is divided by its own range.
+    """
+    noisy = rows[rows["corruption"] != "clean"]
+    ranges = noisy.groupby(PROBLEM_OF_SEED)["loo_range"].first().rename("unit")
+    joined = rows.join(ranges, on=PROBLEM_OF_SEED)
+    unit = joined["unit"].fillna(joined["loo_range"])
+    return rows.assign(**{column: rows[column] / unit for column in columns})

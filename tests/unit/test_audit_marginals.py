@@ -1,0 +1,167 @@
+"""Reference marginals by enumeration, error terms by hand, rank correlations with what is known."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nddv.audit.errors import error_terms, gap_quantiles, normalised, scale_factor
+from nddv.audit.marginals import Marginals, from_arrays, reference_marginals, to_arrays
+from nddv.audit.ranks import rank_correlations
+from nddv.coalitions.game import walk_prefixes
+from nddv.files import load_arrays, save_arrays
+
+SEED = 100
+
+
+class TableGame:
+    """Four players; the utilities of their sixteen coalitions are drawn once."""
+
+    n = 4
+
+    def __init__(self):
+        self.table = np.random.default_rng(SEED).random(16)
+
+    def utilities(self, weights):
+        return self.table[(np.asarray(weights) > 0) @ (1 << np.arange(4))]
+
+    def walk(self, orders, tolerance=0.0):
+        return walk_prefixes(self.utilities, orders, tolerance)
+
+
+def of(loo, walks):
+    zero = np.zeros(len(loo))
+    return Marginals(np.asarray(loo, float), np.asarray(walks, float), zero, zero)
+
+
+def test_marginals_are_those_of_the_coalitions():
+    game = TableGame()
+    found = reference_marginals(game, np.random.default_rng(SEED), 4000, 4000)
+    everyone = game.table[15]
+    np.testing.assert_array_equal(found.loo, everyone - game.table[[14, 13, 11, 7]])
+    shapley = np.zeros(4)
+    for order in permutations(range(4)):
+        before = 0
+        for i in order:
+            shapley[i] += (game.table[before | 1 << i] - game.table[before]) / 24
+            before |= 1 << i
+    assert (np.abs(found.shapley - shapley) < 4 * found.shapley_stderr).all()
+    masks = np.arange(16)
+    banzhaf = [
+        np.mean(game.table[masks | 1 << i] - game.table[masks & ~(1 << i)]) for i in range(4)
+    ]
+    assert (np.abs(found.banzhaf - banzhaf) < 4 * found.banzhaf_stderr).all()
+    # every walk shares out what there is
+    np.testing.assert_allclose(found.walks.sum(axis=1), everyone - game.table[0])
+
+
+def test_the_same_generator_draws_the_same_coalitions():
+    seen = []
+
+    class Watched(TableGame):
+        def utilities(self, weights):
+            seen.append(np.array(weights, dtype=float))
+            return super().utilities(weights)
+
+    for _ in range(2):
+        reference_marginals(Watched(), np.random.default_rng(SEED), 10, 20)
+    half = len(seen) // 2
+    assert half
+    for one, other in zip(seen[:half], seen[half:], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_one_order_is_too_few():
+    with pytest.raises(ValueError, match="permutations must be at least 2"):
+        reference_marginals(TableGame(), np.random.default_rng(SEED), 1)
+
+
+def test_marginals_survive_a_file(tmp_path):
+    found = reference_marginals(TableGame(), np.random.default_rng(SEED), 5, 50)
+    save_arrays(
+        tmp_path / "marginals.npz", **to_arrays({"accuracy": found, "log_likelihood": found})
+    )
+    again = from_arrays(load_arrays(tmp_path / "marginals.npz"))
+    assert list(again) == ["accuracy", "log_likelihood"]
+    for name, array in vars(found).items():
+        np.testing.assert_array_equal(vars(again["log_likelihood"])[name], array)
+
+
+def test_the_scale_is_that_of_least_squares_and_never_turns_scores_round():
+    rng = np.random.default_rng(SEED)
+    scores, walks = rng.normal(size=50), rng.normal(size=(5, 50))
+    walks += 3 * scores
+    expected = np.linalg.lstsq(np.tile(scores, 5)[:, None], walks.ravel(), rcond=None)[0][0]
+    assert scale_factor(scores, walks) == pytest.approx(expected)
+    assert np.isnan(scale_factor(-scores, walks))
+    assert np.isnan(scale_factor(np.zeros(50), walks))
+
+
+def test_error_terms_by_hand():
+    marginals = of([1.0, 3.0], [[2.0, 4.0], [1.0, 5.0], [3.0, 3.0]])
+    found = error_terms({"a": np.array([1.0, 2.0])}, {"a"}, marginals, calibration=1)
+    raw, calibrated = found.to_dict("records")
+    assert raw["scale"] == "raw"
+    assert raw["epsilon_ref"] == pytest.approx(0.5)  # |1 − 1|, |2 − 3|
+    assert raw["delta_ctx"] == pytest.approx(2.0)  # twice the mean of 0, 2, 2, 0
+    assert raw["envelope"] == pytest.approx(3.0)
+    assert raw["loo_range"] == 2.0
+    assert calibrated["factor"] == pytest.approx(2.0)  # (1, 2)·2 = (2, 4), the first walk
+    assert calibrated["epsilon_ref"] == pytest.approx(1.0)
+
+
+def test_the_envelope_bounds_the_mean_pair_error():
+    rng = np.random.default_rng(SEED)
+    for _ in range(20):
+        s, loo, walks = rng.normal(size=8), rng.normal(size=8), rng.normal(size=(6, 8))
+        row = error_terms({"a": s}, {"a"}, of(loo, walks), calibration=2).iloc[0]
+        errors = np.abs(s - walks[2:]).mean(axis=0)
+        i, j = np.triu_indices(8, k=1)
+        assert np.mean(errors[i] + errors[j]) <= row["envelope"] + 1e-12
+
+
+def test_scores_in_other_units_are_not_audited_raw():
+    marginals = of([0.0, 1.0], np.ones((3, 2)))
+    found = error_terms({"terminal": np.array([-1.0, 1.0])}, {"participation"}, marginals, 1)
+    assert list(found["scale"]) == ["calibrated"]
+    with pytest.raises(ValueError, match="calibration must leave some of the 3 walks"):
+        error_terms({}, set(), marginals, 3)
+
+
+def test_gap_quantiles_by_hand():
+    row = gap_quantiles(of([0.0, 1.0, 3.0], np.zeros((2, 3)))).iloc[0]
+    assert row["gap_50"] == 2.0  # of 1, 2, 3
+    assert row["loo_range"] == 3.0
+
+
+def test_noisy_and_clean_rows_have_the_unit_of_the_noisy_problem():
+    same = {"dataset": "a", "n": 10, "utility": "accuracy"}
+    rows = pd.DataFrame(
+        [
+            {**same, "seed": 0, "corruption": "label10", "loo_range": 4.0, "x": 2.0},
+            {**same, "seed": 0, "corruption": "clean", "loo_range": 1.0, "x": 2.0},
+            {**same, "seed": 1, "corruption": "clean", "loo_range": 1.0, "x": 2.0},
+        ]
+    )
+    assert list(normalised(rows, ["x"])["x"]) == [0.5, 0.5, 2.0]
+
+
+def test_rank_correlations_with_known_answers():
+    rng = np.random.default_rng(SEED)
+    truth = rng.normal(size=400)
+    walks = truth + rng.normal(size=(16, 400))  # reliability of the mean: 16/17
+    exact = Marginals(truth, walks, truth + 0.5 * rng.normal(size=400), np.full(400, 0.5))
+    values = {"same": np.exp(truth), "opposite": -truth, "flat": np.ones(400)}
+    found = rank_correlations(values, exact).set_index(["method", "reference"])
+    assert found.loc[("same", "loo"), "spearman"] == pytest.approx(1)
+    assert found.loc[("opposite", "loo"), "spearman"] == pytest.approx(-1)
+    assert np.isnan(found.loc[("flat", "loo"), "spearman"])
+    assert found.loc[("same", "shapley"), "reliability"] == pytest.approx(16 / 17, abs=0.02)
+    assert found.loc[("same", "banzhaf"), "reliability"] == pytest.approx(0.8, abs=0.04)
+    bound = np.sqrt(found["reliability"])
+    assert (
+        found["spearman"].drop(["flat"], level=0).abs() <= bound.drop(["flat"], level=0) + 0.02
+    ).all()
