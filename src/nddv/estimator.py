@@ -217,9 +217,13 @@ class NDDV(BaseEstimator):
 
     def readout_values(self, readout: str) -> NDArray[np.float64]:
         """Values (n,) under any readout of the same fitted run or runs."""
+        return centre(self.readout_sensitivities(readout))
+
+    def readout_sensitivities(self, readout: str) -> NDArray[np.float64]:
+        """Values (n,) before centring: for "participation" in units of the utility."""
         check_is_fitted(self, "values_")
         with self._progress(folds=0) as bar:
-            return np.asarray(_centre(self._sensitivities(readout, bar)).mean(0))
+            return np.asarray(self._sensitivities(readout, bar).mean(0))
 
     # ------------------------------------------------------------------ checks
 
@@ -342,11 +346,11 @@ class NDDV(BaseEstimator):
 
     def _set_results(self, sensitivities: NDArray[np.float64]) -> None:
         """Set the fitted attributes from sensitivities (M, n)."""
-        centred = _centre(sensitivities)
-        m = len(centred)
+        m = len(sensitivities)
         self.sensitivities_ = sensitivities.mean(0)
-        self.values_ = centred.mean(0)
-        self.stderr_ = centred.std(axis=0, ddof=1) / np.sqrt(m) if m > 1 else None
+        self.values_ = centre(self.sensitivities_)
+        spread = centre(sensitivities).std(axis=0, ddof=1) if m > 1 else None
+        self.stderr_ = None if spread is None else spread / np.sqrt(m)
         weights = [fold.run.weights().double().numpy(force=True) for fold in self._folds]
         self.weights_ = assemble(self._folds, weights)
         rows = [row for fold in self._folds for row in fold.run.history]
@@ -396,7 +400,8 @@ def value(
     return Values(model.values_, model.stderr_, model.record_)
 
 
-def _centre(sensitivities: NDArray[np.float64]) -> NDArray[np.float64]:
+def centre(sensitivities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """φ of sensitivities, along the last axis (Eq. dynamic_dv)."""
     return np.asarray(center(torch.as_tensor(sensitivities)).numpy())
 
 

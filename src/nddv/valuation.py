@@ -139,7 +139,7 @@ def _fit_nddv(
     problem: Problem, seed: int, readouts: Sequence[str], parameters: dict[str, Any]
 ) -> dict[str, Values]:
     """Fit NDDV once and read the values out in every way asked for."""
-    from nddv.estimator import NDDV
+    from nddv.estimator import NDDV, centre
 
     estimator = NDDV(
         readout=readouts[0], task=problem.record["task"], random_state=seed, **parameters
@@ -156,15 +156,16 @@ def _fit_nddv(
     found = {}
     for readout in readouts:
         with measure() as reading:
-            values = np.asarray(estimator.readout_values(readout), dtype=np.float64)
+            sensitivities = np.asarray(estimator.readout_sensitivities(readout), dtype=np.float64)
         record = {
             "fit": estimator.record_,
             "fit_seconds": round(fit.seconds, 4),
             "readout": readout,
+            "mean_sensitivity": float(sensitivities.mean()),  # what centring takes away
             "seconds": round(fit.seconds + reading.seconds, 4),
         }
         stderr = estimator.stderr_ if readout == estimator.readout else None
-        found[readout] = Values(values, stderr, record)
+        found[readout] = Values(centre(sensitivities), stderr, record)
     return found
 
 

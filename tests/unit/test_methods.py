@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from nddv.estimator import centre
 from nddv.methods import METHODS, get_method
 from nddv.problems import make_problem
 from nddv.valuation import nddv_values, nddv_values_or_gaps, value, value_or_gap
@@ -63,15 +64,15 @@ class FakeNDDV:
         self.record_ = {"best_epoch": 2}
         return self
 
-    def readout_values(self, readout):
-        offset = ["terminal", "path", "participation"].index(readout)
-        return np.arange(self.n) - (self.n - 1) / 2 + 0.0 * offset
+    def readout_sensitivities(self, readout):
+        return np.arange(self.n) + ["terminal", "path", "participation"].index(readout)
 
 
 @pytest.fixture
 def fake(monkeypatch):
     module = ModuleType("nddv.estimator")
     module.NDDV = FakeNDDV
+    module.centre = centre
     monkeypatch.setitem(sys.modules, "nddv.estimator", module)
     FakeNDDV.fits = 0
     return FakeNDDV
