@@ -1,0 +1,158 @@
+"""Retraining the NDDV model itself, many times at once.
+
+A retraining repeats a realised run with other participation weights: the same first parameters,
+batches, noise and recorded meta weights v, with point i's costs and its share in μ scaled by w_i.
+Leaving i out is w_i = 0. The divisor of a batch stays its size, so that nothing else changes.
+
+All retrainings see the same batches, so that they are one program over stacked parameters
+(`torch.func.vmap`). What is left is arithmetic: at n = 300 a retraining takes about half the time
+that it takes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from nddv.coalitions.game import walk_prefixes
+from nddv.dynamics import population
+from nddv.dynamics.participation import Evaluation, evaluate, train_again
+from nddv.dynamics.rows import Rows
+from nddv.dynamics.training import Run
+from nddv.estimator import NDDV
+from nddv.folds import Fold
+
+UTILITIES = ("log_likelihood", "accuracy")
+
+AT_ONCE = 32  # more stacked models do not make one cheaper
+CHUNK_ELEMENTS = 16_000_000  # numbers in the largest array of a chunk of models
+
+
+def single_fold(model: NDDV) -> Fold:
+    """The run that a fitted model's values are about.
+
+    Without meta data a model has two runs, neither of which holds all points: an error.
+    """
+    folds = getattr(model, "_folds", None)
+    if not folds:
+        raise ValueError("the model is not fitted: call fit first")
+    if len(folds) > 1:
+        raise ValueError(
+            "the model was fitted without meta data, by two runs on parts of the points, so that "
+            "there is no one run to repeat: fit it with X_meta and y_meta"
+        )
+    fold: Fold = folds[0]
+    return fold
+
+
+def models_at_once(run: Run) -> int:
+    """How many models of the size of this run's to stack."""
+    flow = run.flow
+    points = min(max(len(run.data.rows), 1), population.CHUNK)
+    per_model = points * (flow.centers + 1) * max(flow.width, flow.hidden)
+    return max(1, min(AT_ONCE, CHUNK_ELEMENTS // per_model))
+
+
+def map_many(
+    run: Run, function: Callable[..., tuple[Tensor, ...]], *stacked: Tensor
+) -> list[Tensor]:
+    """A function of one retraining, over the rows of stacked arguments, in chunks of models.
+
+    Noise has addresses of its own in a run (`nddv.dynamics.seeds`), hence the same for all.
+    """
+    many = torch.func.vmap(function, randomness="same")
+    pieces = [s.split(models_at_once(run)) for s in stacked]
+    parts = [many(*piece) for piece in zip(*pieces, strict=True)]
+    return [torch.cat(results) for results in zip(*parts, strict=True)]
+
+
+@torch.no_grad()
+def train_many(run: Run, weights: Tensor) -> Tensor:
+    """Parameters (B, P) of training again with participation weights (B, n)."""
+    (flat,) = map_many(run, lambda w: (train_again(run, w),), weights)
+    return flat
+
+
+@torch.no_grad()
+def retrain_many(
+    run: Run, weights: Tensor, valid: Rows, valid_y: Tensor, utility: str = "log_likelihood"
+) -> Tensor:
+    """Utilities (B,) of training again with participation weights (B, n).
+
+    Equal to `nddv.dynamics.participation.retrain` of each row to rounding. utility: mean
+    validation "log_likelihood" (minus the mean terminal cost) or "accuracy".
+    """
+    measure = _measure(run, utility)
+
+    def worth(w: Tensor) -> tuple[Tensor]:
+        return (measure(evaluate(run, train_again(run, w), w, valid, valid_y), valid_y),)
+
+    (utilities,) = map_many(run, worth, weights)
+    return utilities
+
+
+def _measure(run: Run, utility: str) -> Callable[[Evaluation, Tensor], Tensor]:
+    if utility not in UTILITIES:
+        raise ValueError(f"unknown utility {utility!r}: choose one of {UTILITIES}")
+    if utility == "log_likelihood":
+        return lambda found, y: found.utility
+    if run.data.loss != "cross_entropy":
+        raise ValueError('a regression has no accuracy: use utility="log_likelihood"')
+    return lambda found, y: (found.end.outputs.argmax(1) == y).double().mean()
+
+
+class RetrainedGame:
+    """The game of a fitted model: a coalition is worth what the model retrained on it is worth.
+
+    Weights may be fractions. The empty coalition is defined: training on nothing leaves the first
+    parameters to weight decay alone, with μ = 0.
+
+    Parameters
+    ----------
+    model : fitted with meta data, hence with one run.
+    utility : mean validation "log_likelihood" (of squared error: minus its half) or "accuracy".
+    """
+
+    def __init__(self, model: NDDV, utility: str = "log_likelihood"):
+        fold = single_fold(model)
+        _measure(fold.run, utility)  # a wrong name fails here, not at the first coalition
+        self.run, self.valid, self.valid_y = fold.run, fold.valid, fold.valid_y
+        self.utility = utility
+        self.n = len(fold.index)
+
+    def utilities(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
+        """Utilities (B,) of coalitions of weights (B, n)."""
+        given = np.asarray(weights)
+        if given.ndim != 2 or given.shape[1] != self.n:
+            raise ValueError(f"weights must have shape (B, {self.n}), got {given.shape}")
+        if not (given >= 0).all():
+            raise ValueError("weights must be numbers that are not negative")
+        if len(given) == 0:
+            return np.empty(0)
+        flat = self.run.flat
+        w = torch.as_tensor(given, device=flat.device).to(flat.dtype)
+        found = retrain_many(self.run, w, self.valid, self.valid_y, self.utility)
+        return np.asarray(found.double().numpy(force=True))
+
+    def walk(
+        self, orders: NDArray[np.intp], tolerance: float = 0.0
+    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Utilities of all beginnings of orders of the points; see ``walk_prefixes``."""
+        stride = max(1, models_at_once(self.run) // len(orders))
+        return walk_prefixes(self.utilities, orders, tolerance, stride)
+
+
+def leave_one_out_retrained(
+    model: NDDV, points: ArrayLike, utility: str = "log_likelihood"
+) -> NDArray[np.float64]:
+    """U(N) − U(N∖i), (len(points),), by retraining the model without each of the points."""
+    game = RetrainedGame(model, utility)
+    chosen = np.asarray(points, dtype=np.intp)
+    weights = np.ones((len(chosen) + 1, game.n))
+    weights[np.arange(len(chosen)), chosen] = 0.0
+    utilities = game.utilities(weights)
+    return np.asarray(utilities[-1] - utilities[:-1])

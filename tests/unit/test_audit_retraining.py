@@ -1,0 +1,155 @@
+"""Many retrainings at once against one at a time, and the game that they make."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from nddv import NDDV
+from nddv.audit import retraining
+from nddv.audit.retraining import (
+    RetrainedGame,
+    leave_one_out_retrained,
+    retrain_many,
+    single_fold,
+    train_many,
+)
+from nddv.dynamics.participation import evaluate, retrain
+
+N = 40
+SMALL = {"width": 6, "hidden": 5, "centers": 4, "steps": 2, "epochs": 4, "batch_size": 16}
+
+
+def fitted(task: str = "classification", **settings) -> NDDV:
+    rng = np.random.default_rng(100)
+    X = rng.normal(size=(N + 50, 4))
+    y = X[:, 0] * X[:, 1] + 0.5 * X[:, 2]
+    if task == "classification":
+        y = (y > 0).astype(int) + (X[:, 3] > 1)
+    meta, valid = slice(N, N + 20), slice(N + 20, None)
+    model = NDDV(**{**SMALL, "dtype": "float64", "random_state": 100, **settings})
+    return model.fit(X[:N], y[:N], X[meta], y[meta], X[valid], y[valid])
+
+
+def some_weights(count: int = 7) -> torch.Tensor:
+    """Coalitions, fractions, nobody and everybody."""
+    rng = np.random.default_rng(101)
+    weights = rng.random((count, N))
+    weights[::2] = weights[::2] < 0.5
+    weights[-2], weights[-1] = 0.0, 1.0
+    return torch.as_tensor(weights)
+
+
+OPTIONS = [
+    {},
+    {"clip": 0.05},
+    {"optimizer": "adamw", "learning_rate": 3e-3, "epsilon": 1e-2},
+    {"control": "mlp"},
+    {"control": "open_loop"},
+    {"pairing": "literal", "reweighting": "none"},
+    {"task": "regression"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_many_at_once_equal_one_at_a_time(options: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retraining, "AT_ONCE", 3)  # three chunks, the last of one
+    fold = single_fold(fitted(**options))
+    weights = some_weights()
+    many = retrain_many(fold.run, weights, fold.valid, fold.valid_y)
+    one_by_one = [retrain(fold.run, w, fold.valid, fold.valid_y) for w in weights]
+    assert many.numpy() == pytest.approx(one_by_one, rel=1e-10, abs=1e-12)
+    assert len(np.unique(many.numpy().round(8))) == len(weights)  # the weights do matter
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-6), ("float64", 1e-13)])
+def test_unit_weights_repeat_the_run(dtype: str, tolerance: float) -> None:
+    run = single_fold(fitted(dtype=dtype)).run
+    ones = torch.ones((3, N), dtype=run.flat.dtype)
+    flat = train_many(run, ones)
+    assert flat.dtype == run.flat.dtype
+    assert float((flat - run.flat).abs().max()) < tolerance
+
+
+def test_the_participation_readout_is_the_slope_of_the_game() -> None:
+    model = fitted(readout="participation")
+    game, h = RetrainedGame(model), 1e-4
+    up = np.ones((N, N)) + h * np.eye(N)
+    slopes = (game.utilities(up) - game.utilities(2 - up)) / (2 * h)
+    scale = np.abs(model.sensitivities_).max()
+    assert np.abs(slopes - model.sensitivities_).max() < 1e-5 * scale
+
+
+def test_leave_one_out_is_the_loss_of_utility() -> None:
+    model = fitted()
+    fold = single_fold(model)
+    found = leave_one_out_retrained(model, [5, 2])
+    ones = torch.ones(N, dtype=torch.float64)
+    everyone = retrain(fold.run, ones, fold.valid, fold.valid_y)
+    for i, value in zip((5, 2), found, strict=True):
+        without = ones.clone()
+        without[i] = 0.0
+        expected = everyone - retrain(fold.run, without, fold.valid, fold.valid_y)
+        assert value == pytest.approx(expected, abs=1e-12)
+
+
+def test_nobody_leaves_the_first_parameters_to_weight_decay() -> None:
+    model = fitted()
+    fold = single_fold(model)
+    run = fold.run
+    rates = [run.optimizer.rate(step) for step in range(run.steps)]
+    decay = np.prod([1 - rate * model.weight_decay for rate in rates])
+    nobody = torch.zeros((1, N), dtype=torch.float64)
+    decayed = run.checkpoints[0].flat * float(decay)
+    assert torch.allclose(train_many(run, nobody)[0], decayed, rtol=1e-12)
+    expected = evaluate(run, decayed, nobody[0], fold.valid, fold.valid_y).utility
+    assert RetrainedGame(model).utilities(nobody.numpy())[0] == pytest.approx(float(expected))
+
+
+def test_accuracy_counts_right_answers() -> None:
+    model = fitted()
+    fold = single_fold(model)
+    weights = some_weights()
+    found = RetrainedGame(model, "accuracy").utilities(weights.numpy())
+    for flat, w, accuracy in zip(train_many(fold.run, weights), weights, found, strict=True):
+        outputs = evaluate(fold.run, flat, w, fold.valid, fold.valid_y).end.outputs
+        right = (outputs.argmax(1) == fold.valid_y).numpy()
+        assert accuracy == right.sum() / len(right)
+
+
+def test_walks_are_utilities_of_beginnings() -> None:
+    game = RetrainedGame(fitted(epochs=1))
+    orders = np.stack([np.random.default_rng(s).permutation(N) for s in (100, 101)])
+    walks, evaluated = game.walk(orders)
+    assert walks.shape == (2, N + 1)
+    assert (evaluated == N).all()
+    beginning = np.isin(np.arange(N), orders[1, :7])
+    assert walks[1, 7] == pytest.approx(game.utilities(beginning[None])[0], abs=1e-12)
+
+
+def test_no_coalition_is_no_utility() -> None:
+    assert RetrainedGame(fitted(epochs=1)).utilities(np.empty((0, N))).shape == (0,)
+
+
+def test_errors_say_what_to_do() -> None:
+    with pytest.raises(ValueError, match="call fit first"):
+        RetrainedGame(NDDV())
+    model = fitted(epochs=1)
+    with pytest.raises(ValueError, match=r"\(B, 40\), got \(40,\)"):
+        RetrainedGame(model).utilities(np.ones(N))
+    with pytest.raises(ValueError, match="not negative"):
+        RetrainedGame(model).utilities(np.full((1, N), np.nan))
+    with pytest.raises(ValueError, match="choose one of"):
+        RetrainedGame(model, "f1")
+    with pytest.raises(ValueError, match="no accuracy"):
+        RetrainedGame(fitted("regression", epochs=1), "accuracy")
+
+
+def test_two_folds_are_not_one_run() -> None:
+    rng = np.random.default_rng(100)
+    X = rng.normal(size=(N, 3))
+    with pytest.warns(UserWarning, match="held out"):
+        model = NDDV(**{**SMALL, "epochs": 1}).fit(X, (X[:, 0] > 0).astype(int))
+    with pytest.raises(ValueError, match="X_meta"):
+        RetrainedGame(model)
