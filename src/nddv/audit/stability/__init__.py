@@ -1,0 +1,42 @@
+"""The paper's stability statements as small experiments: a seed in, a tidy table out.
+
+    contraction         relative states, measured and in closed form (Theorem
+                        relative_state_contraction)
+    score_gap_transfer  group score gaps and their bound (Corollary score_gap_transfer)
+    frozen_aggregate    error of an aggregate of N points (Proposition
+                        frozen_mean_field_stability)
+    discretisation      error from time steps and from sampling (Corollary numerical_score_error)
+    stationarity        gradients along the meta update (Proposition
+                        first_order_meta_reweighting_stationarity)
+
+Each takes half a minute or less on one core; `nddv.reporting.stability` draws a figure of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from nddv.audit.stability.aggregate import frozen_aggregate
+from nddv.audit.stability.contraction import contraction
+from nddv.audit.stability.discretisation import discretisation
+from nddv.audit.stability.score_gap import score_gap_transfer
+from nddv.audit.stability.stationarity import stationarity
+
+CHECKS: dict[str, Callable[..., pd.DataFrame]] = {
+    "contraction": contraction,
+    "score_gap_transfer": score_gap_transfer,
+    "frozen_aggregate": frozen_aggregate,
+    "discretisation": discretisation,
+    "stationarity": stationarity,
+}
+
+__all__ = [
+    "CHECKS",
+    "contraction",
+    "discretisation",
+    "frozen_aggregate",
+    "score_gap_transfer",
+    "stationarity",
+]

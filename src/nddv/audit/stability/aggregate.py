@@ -1,0 +1,116 @@
+"""Error of a frozen aggregate of N points (Proposition frozen_mean_field_stability)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from nddv.audit.stability.rates import with_slopes
+from nddv.audit.stability.setting import (
+    LOSS,
+    PATHS,
+    POPULATION,
+    PROBE,
+    REFERENCE,
+    draw,
+    fitted_run,
+)
+from nddv.dynamics.adjoint import backward
+from nddv.dynamics.costs import terminal
+from nddv.dynamics.flow import rollout
+from nddv.dynamics.population import encode, population_path
+from nddv.dynamics.seeds import derive, generator
+from nddv.dynamics.training import Run, Training
+
+POINTS = 300  # that the flow is fitted to
+
+
+def frozen_aggregate(
+    seed: int = 100,
+    sizes: Sequence[int] = (50, 100, 200, 500, 1000, 2000, 5000),
+    reference: int = 200_000,
+    repetitions: int = 100,
+    probes: int = 200,
+) -> pd.DataFrame:
+    """Errors along the aggregate of N points, against the aggregate of a very large population.
+
+    The weights are fixed, v = 1, in the fit and in every population: for learned weights, which
+    depend on the data, the proposition states no rate. The same probe points, with the same noise,
+    are driven by the aggregate path of each population in turn (each moves by itself; its points
+    are drawn afresh). In this model Φ does not depend on μ, so the terminal score carries no
+    law-derivative term; the co-states compared are both frozen-aggregate ones, so Γ_law is not
+    part of what is measured and the rate is that of η_μ, N^{−1/2}.
+
+    Parameters
+    ----------
+    seed : of the points, the fit and the noise.
+    sizes : values of N.
+    reference : points of the population that stands for the limit.
+    repetitions : independent populations of each size.
+    probes : points that the errors are measured on.
+
+    Returns
+    -------
+    One row per quantity, N and repetition:
+        quantity : "aggregate" (sup_s ‖μ*_s − μ̄_s‖), "state" and "co-state" (root mean square over
+            the probes of sup_s ‖X*_s − X̄_s‖, sup_s ‖Y*_s − Ȳ_s‖), "score" (mean |X*·Y* − X̄·Ȳ| at
+            time T).
+        n, repetition, error.
+        slope, slope_stderr : of log error against log N, one fit for each quantity.
+    """
+    run = fitted_run(seed, POINTS, Training(reweighting="none"))
+    x, y = draw(probes, derive(seed, PROBE))
+    x0 = encode(run.flow, run.flow.unpack(run.flat).encoder, run.data.rows.like(x))
+    shape = (run.flow.steps, *x0.shape)
+    noise = torch.randn(shape, generator=generator(seed, PATHS), dtype=x0.dtype)
+
+    def driven(count: int, *address: int) -> dict[str, Tensor]:
+        aggregates = population_aggregates(run, count, derive(seed, *address))
+        return _driven(run, x0, y, noise, aggregates)
+
+    limit = driven(reference, REFERENCE)
+    rows = [
+        {"quantity": name, "n": n, "repetition": k, "error": error}
+        for n in sizes
+        for k in range(repetitions)
+        for name, error in _errors(limit, driven(n, POPULATION, n, k)).items()
+    ]
+    return with_slopes(pd.DataFrame(rows), "quantity", "n", "error")
+
+
+def population_aggregates(run: Run, count: int, seed: int) -> list[Tensor]:
+    """The path μ_0 … μ_{S−1}, (W,) each, of `count` new points that all have weight 1."""
+    rows = run.data.rows.like(draw(count, seed)[0])
+    params = run.flow.unpack(run.flat)
+    return population_path(run.flow, params, rows, seed, lambda s, x: x.mean(0))[1]
+
+
+def _driven(
+    run: Run, x0: Tensor, y: Tensor, noise: Tensor, aggregates: list[Tensor]
+) -> dict[str, Tensor]:
+    """What the probes do along an aggregate path; times come first in every tensor."""
+    params = run.flow.unpack(run.flat)
+    path = rollout(run.flow, params.controls, x0, noise, aggregates=aggregates)
+    end = terminal(params.head, path.states[-1], y, LOSS)
+    costates = backward(run.flow, params.controls, path, -end.gradients).costates
+    return {
+        "aggregate": torch.stack(aggregates),
+        "state": torch.stack(path.states),
+        "co-state": torch.stack(costates),
+        "score": (path.states[-1] * costates[-1]).sum(1),
+    }
+
+
+def _errors(limit: dict[str, Tensor], found: dict[str, Tensor]) -> dict[str, float]:
+    gap = {name: limit[name] - found[name] for name in limit}
+    return {
+        "aggregate": float(gap["aggregate"].norm(dim=1).max()),
+        **{
+            name: float(gap[name].norm(dim=2).amax(0).square().mean().sqrt())
+            for name in ("state", "co-state")
+        },
+        "score": float(gap["score"].abs().mean()),
+    }

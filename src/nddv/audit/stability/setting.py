@@ -1,0 +1,79 @@
+"""What the checks share: points drawn from one law, a flow fitted to some, many paths of it.
+
+The points are 2dplanes (any number can be drawn), with three classes of about 50, 30 and 20 %. The
+flow is small, so that thousands of paths take seconds, and has more noise than the library's
+default, so that the noise terms of the statements can be seen. Everything is in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nddv.dynamics.costs import terminal
+from nddv.dynamics.flow import Flow, euler_step
+from nddv.dynamics.rows import Rows
+from nddv.dynamics.seeds import derive
+from nddv.dynamics.training import Data, Run, Training, train
+from nddv.problems.formulas import two_d_planes
+
+CLASS_BOUNDS = (0.0, 4.0)
+SMALL_FLOW: dict[str, Any] = {"width": 8, "hidden": 8, "diffusion": 0.2}
+META_POINTS = 100
+LOSS = "cross_entropy"
+
+# addresses of a check's random draws
+TRAIN, META, PROBE, REFERENCE, PATHS, POPULATION = range(6)
+
+
+def draw(count: int, seed: int) -> tuple[NDArray[np.float64], Tensor]:
+    """Features (count, 10) and classes (count,)."""
+    frame = two_d_planes(count, seed)
+    classes = np.digitize(frame.pop("y"), CLASS_BOUNDS)
+    return frame.to_numpy(), torch.as_tensor(classes)
+
+
+def fitted_run(seed: int, points: int, training: Training | None = None, **flow: Any) -> Run:
+    """A flow fitted to `points` points by Algorithm 1; `flow` overrides `SMALL_FLOW`."""
+    x, y = draw(points, derive(seed, TRAIN))
+    x_meta, y_meta = draw(META_POINTS, derive(seed, META))
+    found = Flow(x.shape[1], len(CLASS_BOUNDS) + 1, **{**SMALL_FLOW, **flow})
+    rows = Rows.fit(x, found.input_energy, torch.float64, torch.device("cpu"))
+    data = Data(rows, y, rows.like(x_meta), y_meta, LOSS)
+    return train(found, training or Training(), data, seed)
+
+
+def blocks(copies: int, block: int) -> Iterator[int]:
+    """Sizes of consecutive blocks that add up to `copies`, none above `block`."""
+    return (min(block, copies - done) for done in range(0, copies, block))
+
+
+def roll_copies(
+    flow: Flow, controls: Sequence[Sequence[Tensor]], x0: Tensor, mass: Tensor, noise: Tensor
+) -> list[Tensor]:
+    """Euler states X_0 … X_S, (b, N, W) each, of b copies of one population.
+
+    The steps are those of `nddv.dynamics.flow.rollout`; every copy has noise and an aggregate
+    μ_s = N⁻¹ Σ v_i X_{i,s} of its own.
+
+    x0: (N, W); mass: (N,) weights v_i; noise: (S, b, N, W) standard normal.
+    """
+    states = [x0.expand(noise.shape[1:])]
+    for s in range(flow.steps):
+        x = states[-1]
+        mu = (mass.unsqueeze(1) * x).mean(1, keepdim=True)
+        control, _ = flow.controller.forward(controls[s], x.flatten(0, 1))
+        states.append(euler_step(flow, x, mu, control.reshape(x.shape), noise[s]))
+    return states
+
+
+def terminal_scores(head: Sequence[Tensor], x: Tensor, y: Tensor) -> Tensor:
+    """h_i(X_i) = X_i·∇_xΦ_i(X_i) (Eq. utility), (b, N), of states (b, N, W) with classes (N,)."""
+    flat = x.flatten(0, 1)
+    end = terminal(head, flat, y.repeat(len(x)), LOSS)
+    return (flat * end.gradients).sum(1).view(x.shape[:2])
