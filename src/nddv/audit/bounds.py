@@ -1,0 +1,84 @@
+"""Upper confidence bounds on the mean of bounded independent draws, all from above and one-sided.
+
+With probability at least 1 − α over the M draws, each in an interval of the given width, the mean
+of their law is at most the mean of the draws plus the radius.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nddv.coalitions.predict import FLOOR
+from nddv.names import pick
+
+UTILITY_RANGES = {"accuracy": (0.0, 1.0), "log_likelihood": (float(np.log(FLOOR)), 0.0)}
+"""Lowest and highest utility of :class:`~nddv.coalitions.LogisticGame`, whatever the coalition."""
+
+
+def utility_range(utility: str) -> tuple[float, float]:
+    """Lowest and highest value of a utility of the downstream logistic regression."""
+    return pick(UTILITY_RANGES, utility, "utility")
+
+
+def largest_error(
+    sensitivities: ArrayLike, utility_range: tuple[float, float]
+) -> NDArray[np.float64]:
+    """B^max of Corollary sampled_pairwise_certificate: what e_i(A) + e_j(A) can be at most.
+
+    With all utilities in [lo, hi] and R = hi − lo,
+
+        B^max = max over σ ∈ {−1, 1} of Σ_{k ∈ {i, j}} max(|s_k|, |s_k − σR|).
+
+    Proof: |s_i − U(A∪i) + U(A)| + |s_j − U(A∪j) + U(A)| is convex in the three utilities, so that
+    it is largest at a corner of [lo, hi]³; U(A) = lo leaves Δ_i, Δ_j ∈ {0, R}, which is σ = 1, and
+    U(A) = hi leaves {−R, 0}. It is attained at a corner, hence the smallest bound that follows from
+    the range alone. It is at most |s_i| + |s_j| + 2R, and equal to it if the s have one sign.
+
+    Parameters
+    ----------
+    sensitivities : (..., 2) of the two points.
+    """
+    s = np.asarray(sensitivities, dtype=np.float64)
+    width = range_width(utility_range)
+    corners = [np.maximum(np.abs(s), np.abs(s - side * width)).sum(axis=-1) for side in (-1, 1)]
+    return np.asarray(np.maximum(*corners), dtype=np.float64)
+
+
+def range_width(utility_range: tuple[float, float]) -> float:
+    """R = hi − lo."""
+    low, high = utility_range
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise ValueError(
+            f"utility_range must be two finite numbers (lowest, highest), got {utility_range}; "
+            "without such a range no bound from samples holds"
+        )
+    return high - low
+
+
+def hoeffding_radius(width: ArrayLike, count: int, alpha: float) -> NDArray[np.float64]:
+    """Width·√(log(1/α) / (2M)): Eq. sampled_pairwise_certificate."""
+    check_alpha(alpha)
+    return np.asarray(width, dtype=np.float64) * np.sqrt(np.log(1 / alpha) / (2 * count))
+
+
+def bernstein_radius(
+    variance: ArrayLike, width: ArrayLike, count: int, alpha: float
+) -> NDArray[np.float64]:
+    """√(2V log(2/α) / M) + 7·width·log(2/α) / (3(M−1)): Maurer and Pontil (2009), Theorem 4.
+
+    Empirical Bernstein: V is the sample variance with the divisor M − 1. Where draws vary little
+    for their width the radius falls nearly as 1/M.
+    """
+    check_alpha(alpha)
+    if count < 2:
+        raise ValueError(f"a sample variance needs at least two draws, got {count}")
+    log = np.log(2 / alpha)
+    spread = np.sqrt(2 * np.asarray(variance, dtype=np.float64) * log / count)
+    return np.asarray(spread + 7 * np.asarray(width) * log / (3 * (count - 1)), dtype=np.float64)
+
+
+def check_alpha(alpha: float) -> None:
+    """Refuse a probability of failure that is none."""
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha, the probability of failure, must be in (0, 1), got {alpha}")

@@ -1,0 +1,214 @@
+"""Certificates that a score orders two points as a semi-value does.
+
+Theorem ranking_consistency: (N−1)/N (φ_i − φ_j) = s_i − s_j differs from the gap of the semi-values
+by at most 𝓔_{ω,ij} = E[e_i(A) + e_j(A)], e_i(A) = |s_i − Δ_i(A)|, with A ~ ℙ_{ω,ij}. A score gap
+beyond an upper bound of 𝓔 therefore has the sign of the semi-value gap. The bounds:
+
+- ``hoeffding``: Corollary sampled_pairwise_certificate, with the B^max of
+  :func:`nddv.audit.bounds.largest_error`. It holds for one pair with probability 1 − α.
+- ``bernstein``: by the observed variance of the errors; for one pair as well.
+- ``hoeffding_union``, ``bernstein_union``: at level α/P, so that all P pairs hold at once.
+
+Where ℙ_{ω,ij} is a point mass, as for leave-one-out, 𝓔 is known, and all four are 𝓔 itself.
+
+The control ``SAMPLES_ONLY`` shows what the same samples certify without any score: the mean of
+U(A ∪ i) − U(A ∪ j) ∈ [−R, R] is the semi-value gap, and a confidence interval around it (two-sided,
+α/2 a side) that leaves zero out tells the order. It answers what a score adds to the samples that
+certify it. On the same draws |s_i − s_j − sampled gap| ≤ Ê; so where |s_i − s_j| > Ê + r, with r
+the radius of the bound, |sampled gap| > r: a certificate of a score goes with an interval that
+leaves zero out, but for the factor of about √(log(2/α)/log(1/α)) that two sides cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from nddv.audit.bounds import (
+    bernstein_radius,
+    check_alpha,
+    hoeffding_radius,
+    largest_error,
+    range_width,
+)
+from nddv.audit.pairs import PairUtilities
+
+BOUNDS = ("hoeffding", "bernstein", "hoeffding_union", "bernstein_union")
+
+_COLUMNS = [
+    *("i", "j", "stratum", "readout", "semivalue", "coalitions", "exact"),
+    *("score_gap", "error", "largest_error"),
+    *(f"{column}_{bound}" for bound in BOUNDS for column in ("bound", "certified", "margin")),
+    *("reference_gap", "reference_stderr", "agrees"),
+]
+
+SAMPLES_ONLY = "samples-only"
+"""What the control without any score is called among the readouts."""
+
+RANGE_TOLERANCE = 1e-6
+"""By how much, relative to its width, rounding may carry utilities out of their range."""
+
+Gaps = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Semi-value gaps (P,) and their standard errors (P,)."""
+
+
+def certify(
+    sampled: PairUtilities,
+    sensitivities: Mapping[str, ArrayLike],
+    utility_range: tuple[float, float] | None = None,
+    alpha: float = 0.05,
+    family: int | None = None,
+    stratum: ArrayLike | None = None,
+    reference: Gaps | None = None,
+    resolution: float = 2.0,
+) -> pd.DataFrame:
+    """Certificates for all pairs and readouts, and for the control, from the same utilities.
+
+    Parameters
+    ----------
+    sampled : from :func:`nddv.audit.pairs.pair_utilities`.
+    sensitivities : readout -> s (n,), raw and oriented, perhaps times a positive factor.
+    utility_range : lowest and highest utility of any coalition, known beforehand and not from the
+        samples (:func:`nddv.audit.bounds.utility_range`). Not needed where 𝓔 is exact.
+    alpha : probability of failure.
+    family : how many bounds hold at once in ``*_union``; the number of pairs if None, which is that
+        of the corollary, for one readout. For all readouts at once give readouts × pairs.
+    stratum : (P,), copied to the rows.
+    reference : the gaps φ_{ω,i} − φ_{ω,j} from elsewhere, such as ``mean_gaps`` of many more draws.
+        Where 𝓔 is exact so are the gaps of ``sampled``, which are taken if there are no others.
+    resolution : a reference tells an order if its gap is beyond this many standard errors.
+
+    Returns
+    -------
+    One row per readout and pair:
+
+    - i, j, stratum (missing if not given), readout, semivalue;
+    - coalitions: M_coal; exact: whether 𝓔 is known rather than bounded;
+    - score_gap: s_i − s_j, and the sampled gap for the control;
+    - error: Ê, the mean of e_i(A) + e_j(A), or 𝓔 if exact; 0 for the control;
+    - largest_error: B^max, and 2R for the control; missing if there is no range;
+    - bound_B, certified_B, margin_B for each B of ``BOUNDS``: the upper bound of 𝓔, whether
+      |score_gap| is beyond it, and |score_gap| − bound;
+    - reference_gap, reference_stderr (missing if not given); agrees: whether the order is that of
+      the reference, missing where the reference tells none.
+    """
+    if SAMPLES_ONLY in sensitivities or not sensitivities:
+        raise ValueError(
+            f"sensitivities must hold at least one readout, and none called {SAMPLES_ONLY!r}; "
+            f"got {list(sensitivities)}"
+        )
+    check_alpha(alpha)
+    family = len(sampled.pairs) if family is None else family
+    if family < 1:
+        raise ValueError(f"family, how many bounds hold at once, must be at least 1, got {family}")
+    _check_range(sampled, utility_range)
+    common = _common_columns(sampled, stratum, reference)
+    marginals, levels = sampled.marginals(), np.array([alpha, alpha / family])
+    frames = []
+    for readout, given in sensitivities.items():
+        s = _check_sensitivities(readout, given, sampled.law.n)[sampled.pairs]
+        errors = np.abs(s[:, None, :] - marginals).sum(axis=2)
+        largest = largest_error(s, utility_range) if utility_range else np.full(len(s), np.nan)
+        rows = common.assign(readout=readout, score_gap=s[:, 0] - s[:, 1])
+        rows = rows.assign(error=errors.mean(axis=1), largest_error=largest)
+        frames.append(_judge(rows, _radii(sampled, errors, largest, levels), resolution))
+    gaps = sampled.gaps()
+    widths = np.full(len(gaps), 2 * range_width(utility_range) if utility_range else np.nan)
+    rows = common.assign(readout=SAMPLES_ONLY, score_gap=gaps.mean(axis=1))
+    rows = rows.assign(error=0.0, largest_error=widths)
+    frames.append(_judge(rows, _radii(sampled, gaps, widths, levels / 2), resolution))
+    return pd.concat(frames, ignore_index=True)[_COLUMNS]
+
+
+def _radii(
+    sampled: PairUtilities,
+    draws: NDArray[np.float64],
+    widths: NDArray[np.float64],
+    levels: NDArray[np.float64],
+) -> dict[str, NDArray[np.float64]]:
+    """By how much the expectation may be above the mean of draws (P, M), for each of ``BOUNDS``.
+
+    levels : (2,) probabilities of failure, of one bound and of one bound in the union.
+    """
+    if sampled.exact:
+        return dict.fromkeys(BOUNDS, np.zeros(len(draws)))
+    variances = draws.var(axis=1, ddof=1)
+    one, union = levels
+    return {
+        "hoeffding": hoeffding_radius(widths, sampled.count, one),
+        "bernstein": bernstein_radius(variances, widths, sampled.count, one),
+        "hoeffding_union": hoeffding_radius(widths, sampled.count, union),
+        "bernstein_union": bernstein_radius(variances, widths, sampled.count, union),
+    }
+
+
+def _judge(
+    rows: pd.DataFrame, radii: Mapping[str, NDArray[np.float64]], resolution: float
+) -> pd.DataFrame:
+    """Add bounds, certificates, margins, and whether the order is that of the reference."""
+    gap = rows["score_gap"].abs()
+    judged = rows.copy()
+    for name in BOUNDS:
+        judged[f"bound_{name}"] = rows["error"] + radii[name]
+        judged[f"certified_{name}"] = gap > judged[f"bound_{name}"]
+        judged[f"margin_{name}"] = gap - judged[f"bound_{name}"]
+    told = rows["reference_gap"].abs() > resolution * rows["reference_stderr"]
+    same = np.sign(rows["score_gap"]) == np.sign(rows["reference_gap"])
+    return judged.assign(agrees=same.astype("boolean").where(told, pd.NA))
+
+
+def _common_columns(
+    sampled: PairUtilities, stratum: ArrayLike | None, reference: Gaps | None
+) -> pd.DataFrame:
+    """What the rows of all readouts share, one row per pair."""
+    if reference is None and sampled.exact:
+        reference = sampled.mean_gaps()
+    columns: dict[str, ArrayLike | None] = {
+        "stratum": stratum,
+        "reference_gap": None if reference is None else reference[0],
+        "reference_stderr": None if reference is None else reference[1],
+    }
+    shape = (len(sampled.pairs),)
+    for name, values in columns.items():
+        if values is not None and np.shape(values) != shape:
+            raise ValueError(f"{name} must have the shape {shape}, got {np.shape(values)}")
+    return pd.DataFrame(
+        {
+            "i": sampled.pairs[:, 0],
+            "j": sampled.pairs[:, 1],
+            "semivalue": sampled.law.name,
+            "coalitions": sampled.count,
+            "exact": sampled.exact,
+            **{name: np.nan if v is None else np.asarray(v) for name, v in columns.items()},
+        }
+    )
+
+
+def _check_sensitivities(readout: str, given: ArrayLike, n: int) -> NDArray[np.float64]:
+    s = np.asarray(given, dtype=np.float64)
+    if s.shape != (n,) or not np.isfinite(s).all():
+        raise ValueError(f"the sensitivities of {readout!r} must be {n} finite numbers")
+    return s
+
+
+def _check_range(sampled: PairUtilities, utility_range: tuple[float, float] | None) -> None:
+    """Refuse utilities that no range is known for, or that are not in it."""
+    low, high = float(sampled.utilities.min()), float(sampled.utilities.max())
+    if not np.isfinite([low, high]).all():
+        raise ValueError("some utilities are not finite; check the game")
+    if utility_range is None:
+        if not sampled.exact:
+            raise ValueError(
+                f"the bounds for {sampled.law.name} need utility_range, the lowest and highest "
+                "utility of any coalition; a game without one cannot be certified from samples"
+            )
+        return
+    slack = RANGE_TOLERANCE * range_width(utility_range)
+    if low < utility_range[0] - slack or high > utility_range[1] + slack:
+        raise ValueError(
+            f"utilities from {low:g} to {high:g} are not in utility_range={utility_range}; "
+            "the bounds would not hold"
+        )

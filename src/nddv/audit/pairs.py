@@ -1,0 +1,142 @@
+"""Pairs of points: which ones to compare, and the utilities that a comparison rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nddv.audit.laws import SemiValue, check_pairs, draw_members, draw_sizes
+from nddv.coalitions.game import CHUNK_ELEMENTS
+
+if TYPE_CHECKING:
+    from nddv.coalitions import Game
+
+CANDIDATES = 200_000
+"""From how many random pairs to choose, where there are more."""
+
+
+def choose_pairs(
+    scores: ArrayLike, count: int, rng: np.random.Generator, strata: int = 4
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Pairs to be compared, stratified by the size of their score gap.
+
+    Candidates (all pairs, or a random sample of them) are ordered by |s_i − s_j|, cut into equally
+    many for each stratum, and drawn from without replacement. Only scores are looked at, no
+    utilities: the pairs are specified before the samples that judge them, as the corollary demands.
+
+    Parameters
+    ----------
+    scores : (n,) of one readout.
+    count : how many pairs; the first strata have one more if it is no multiple of ``strata``.
+
+    Returns
+    -------
+    pairs : (count, 2), i < j.
+    stratum : (count,) 0 for the smallest gaps, …, strata − 1 for the largest.
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim != 1 or not np.isfinite(scores).all():
+        raise ValueError(f"scores must be n finite numbers, got the shape {scores.shape}")
+    everything = len(scores) * (len(scores) - 1) // 2
+    if not 1 <= strata <= count <= min(everything, CANDIDATES):
+        raise ValueError(
+            f"cannot choose {count} pairs in {strata} strata: {len(scores)} points have "
+            f"{everything} pairs; there must be 1 ≤ strata ≤ count ≤ {min(everything, CANDIDATES)}"
+        )
+    number = rng.choice(everything, size=min(everything, CANDIDATES), replace=False)
+    # Pair number j(j−1)/2 + i is that of i < j. Roots of squares are exact, so j is right.
+    second = ((1 + np.sqrt(1 + 8 * number)) // 2).astype(np.intp)
+    candidates = np.column_stack([number - second * (second - 1) // 2, second])
+    gaps = np.abs(scores[candidates[:, 0]] - scores[candidates[:, 1]])
+    # Equal gaps stay in their random order.
+    parts = np.array_split(np.argsort(gaps, kind="stable"), strata)
+    shares = [len(part) for part in np.array_split(np.arange(count), strata)]
+    drawn = [rng.choice(p, size=k, replace=False) for p, k in zip(parts, shares, strict=True)]
+    return candidates[np.concatenate(drawn)], np.repeat(np.arange(strata), shares)
+
+
+@dataclass(frozen=True)
+class PairUtilities:
+    """Utilities of coalitions from ℙ_{ω,ij}, without and with each point of a pair.
+
+    Parameters
+    ----------
+    law : whose coalitions they are.
+    pairs : (P, 2).
+    utilities : (P, M, 3) of A, A ∪ i, A ∪ j. M = 1 where the law has a single coalition.
+    """
+
+    law: SemiValue
+    pairs: NDArray[np.intp]
+    utilities: NDArray[np.float64]
+
+    @property
+    def exact(self) -> bool:
+        """Whether means over the coalitions are expectations, not estimates of them."""
+        return self.law.only_coalition()
+
+    @property
+    def count(self) -> int:
+        """M_coal, the coalitions of a pair."""
+        return self.utilities.shape[1]
+
+    def marginals(self) -> NDArray[np.float64]:
+        """Δ_i(A) and Δ_j(A), (P, M, 2)."""
+        return self.utilities[..., 1:] - self.utilities[..., :1]
+
+    def gaps(self) -> NDArray[np.float64]:
+        """Δ_i(A) − Δ_j(A) = U(A ∪ i) − U(A ∪ j), (P, M), with the mean φ_{ω,i} − φ_{ω,j}."""
+        return self.utilities[..., 1] - self.utilities[..., 2]
+
+    def mean_gaps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Estimates (P,) of φ_{ω,i} − φ_{ω,j} without bias, and their standard errors (P,).
+
+        Both points are added to the same coalitions, so that many of these are a precise reference
+        for other, fewer draws.
+        """
+        gaps = self.gaps()
+        if self.exact:
+            return gaps.mean(axis=1), np.zeros(len(gaps))
+        return gaps.mean(axis=1), gaps.std(axis=1, ddof=1) / np.sqrt(self.count)
+
+
+def pair_utilities(
+    game: Game, law: SemiValue, pairs: ArrayLike, count: int, rng: np.random.Generator
+) -> PairUtilities:
+    """Utilities of ``count`` independent coalitions a pair, from ℙ_{ω,ij}.
+
+    They serve every readout. A law of a single coalition, as leave-one-out's, needs that one only,
+    and ``count`` does not matter. Equal coalitions are evaluated once.
+    """
+    if law.n != game.n:
+        raise ValueError(f"the semi-value is of {law.n} points, the game of {game.n}")
+    pairs = check_pairs(pairs, law.n)
+    if law.only_coalition():
+        count = 1
+    elif count < 2:
+        raise ValueError(f"{law.name} needs at least two coalitions a pair, got {count}")
+    sizes = draw_sizes(law, (len(pairs), count), rng)
+    together = max(1, CHUNK_ELEMENTS // (3 * count * law.n))
+    found = []
+    for first in range(0, len(pairs), together):
+        some = pairs[first : first + together]
+        members = draw_members(law.n, some, sizes[first : first + together], rng)
+        found.append(_utilities(game, members, some))
+    return PairUtilities(law, pairs, np.concatenate(found))
+
+
+def _utilities(
+    game: Game, members: NDArray[np.bool_], pairs: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Utilities (P, M, 3) of coalitions (P, M, n) as they are, with i, and with j."""
+    coalitions = np.repeat(members[:, :, None, :], 3, axis=2)
+    pair = np.arange(len(pairs))
+    for added in (0, 1):
+        coalitions[pair, :, 1 + added, pairs[:, added]] = True
+    rows = np.packbits(coalitions.reshape(-1, game.n), axis=1)
+    different, place = np.unique(rows, axis=0, return_inverse=True)
+    weights = np.unpackbits(different, axis=1, count=game.n).astype(bool)
+    return game.utilities(weights)[place.ravel()].reshape(coalitions.shape[:3])
