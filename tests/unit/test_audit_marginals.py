@@ -144,9 +144,12 @@ def test_noisy_and_clean_rows_have_the_unit_of_the_noisy_problem():
             {**same, "seed": 0, "corruption": "label10", "loo_range": 4.0, "x": 2.0},
             {**same, "seed": 0, "corruption": "clean", "loo_range": 1.0, "x": 2.0},
             {**same, "seed": 1, "corruption": "clean", "loo_range": 1.0, "x": 2.0},
+            {**same, "seed": 2, "corruption": "label10", "loo_range": 0.0, "x": 2.0},
         ]
     )
-    assert list(normalised(rows, ["x"])["x"]) == [0.5, 0.5, 2.0]
+    found = normalised(rows, ["x"])["x"]
+    assert list(found[:3]) == [0.5, 0.5, 2.0]
+    assert np.isnan(found[3])
 
 
 def test_rank_correlations_with_known_answers():

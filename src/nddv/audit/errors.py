@@ -1,4 +1,16 @@
-"""Error terms of Theorem ranking_consistency, and what the marginals look like beside them."""
+"""Error terms of Theorem ranking_consistency, beside the gaps of the marginals that they bound.
+
+With e_i(A) = |s_i − Δ_i(A)|, the error of a pair of points in the theorem is the mean of
+e_i(A) + e_j(A) over contexts A. Since e_i(A) ≤ |s_i − Δ_i(N∖i)| + |Δ_i(A) − Δ_i(N∖i)|, its mean
+over all pairs is at most 2 ε̂_ref + δ̂_ctx, where ε̂_ref is the mean over points of |s_i − Δ_i(N∖i)|,
+the discrepancy at the reference coalition N∖i (leave-one-out), and δ̂_ctx is twice the mean over
+points and contexts of |Δ_i(A) − Δ_i(N∖i)|, the variation of marginals over contexts at both ends of
+a pair. Contexts are the points that come before i in random orders. Scores are multiplied by one
+positive factor, fitted by least squares to the marginals in other orders; "raw" scores are not.
+A value gap is |Δ_i(N∖i) − Δ_j(N∖j)|. Every number is divided by max − min over points of the
+leave-one-out marginals of the noisy problem of the same data set, size, seed and utility, for noisy
+and clean rows alike. Where that is zero, leaving one point out changes nothing: there is no number.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +49,6 @@ def error_terms(
     calibration: int,
 ) -> pd.DataFrame:
     """ε̂_ref, δ̂_ctx and the envelope of every readout, in units of the utility.
-
-    With e_i(A) = |s_i − Δ_i(A)|, the error of a pair in the theorem is the mean of e_i(A) + e_j(A)
-    over contexts A. By e_i(A) ≤ |s_i − Δ_i(N∖i)| + |Δ_i(A) − Δ_i(N∖i)|, its mean over all pairs is
-    at most 2 ε̂_ref + δ̂_ctx, with
-
-    - ε̂_ref, the mean over points of |s_i − Δ_i(N∖i)|: discrepancy at the reference coalition;
-    - δ̂_ctx, twice the mean over points and contexts of |Δ_i(A) − Δ_i(N∖i)|: variation of
-      marginals over contexts, at both ends of a pair. It does not depend on the scores.
 
     Parameters
     ----------
@@ -94,14 +98,14 @@ def gap_quantiles(marginals: Marginals) -> pd.DataFrame:
 
 
 def normalised(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Differences of marginals as shares of the range of leave-one-out marginals.
-
-    Each number in the columns is divided by max − min over points of U(N) − U(N∖i), taken on the
-    noisy problem of the same data set, size, seed and utility, for noisy and clean rows alike; a
-    clean problem without a noisy one is divided by its own range.
-    """
+    """Columns in the unit that the module defines; a clean problem alone has its own."""
     noisy = rows[rows["corruption"] != "clean"]
     ranges = noisy.groupby(PROBLEM_OF_SEED)["loo_range"].first().rename("unit")
     joined = rows.join(ranges, on=PROBLEM_OF_SEED)
-    unit = joined["unit"].fillna(joined["loo_range"])
+    unit = joined["unit"].fillna(joined["loo_range"]).replace(0.0, np.nan)
     return rows.assign(**{column: rows[column] / unit for column in columns})
+
+
+def definitions() -> str:
+    """What the numbers are, in one paragraph to print under a table."""
+    return " ".join((__doc__ or "").split("\n\n", maxsplit=1)[1].split())

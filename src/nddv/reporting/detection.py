@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nddv.reporting.tables import Provenance, mean_and_spread, write_table
+from nddv.reporting.tables import Provenance, format_numbers, write_table
 
 PROBLEM = ["dataset", "n", "corruption"]
 
@@ -143,15 +143,7 @@ HEADINGS = {
 
 def format_detection(table: pd.DataFrame) -> pd.DataFrame:
     """Turn numbers into text: ``0.712 ± 0.034``, two digits for published, ``—`` for none."""
-    digits = {"published": 2}
-    text = pd.DataFrame(index=table.index)
-    for name, heading in HEADINGS.items():
-        if f"{name}_sd" in table:
-            pairs = zip(table[name], table[f"{name}_sd"], strict=True)
-            text[heading] = [mean_and_spread(m, s, digits.get(name, 3)) for m, s in pairs]
-        else:
-            text[heading] = table[name].astype(str)
-    return text
+    return format_numbers(table, HEADINGS, {"published": 2})
 
 
 def write_detection(

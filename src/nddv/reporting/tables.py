@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,37 @@ def mean_and_spread(mean: float, spread: float, digits: int) -> str:
     if pd.isna(spread):
         return f"{mean:.{digits}f}"
     return f"{mean:.{digits}f} ± {spread:.{max(digits, 3)}f}"
+
+
+def format_numbers(
+    table: pd.DataFrame, headings: Mapping[str, str], digits: Mapping[str, int] | int = 3
+) -> pd.DataFrame:
+    """Turn the columns with a heading into text.
+
+    A column with a ``<column>_sd`` beside it becomes ``0.712 ± 0.034``; other numbers with a
+    fraction get as many digits, and ``—`` where there is none.
+    """
+    text = pd.DataFrame(index=table.index)
+    for name, heading in headings.items():
+        places = digits if isinstance(digits, int) else digits.get(name, 3)
+        spread = table.get(f"{name}_sd")
+        if spread is None and table[name].dtype.kind != "f":
+            text[heading] = table[name].astype(str)
+            continue
+        spread = pd.Series(index=table.index, dtype=float) if spread is None else spread
+        pairs = zip(table[name], spread, strict=True)
+        text[heading] = [mean_and_spread(mean, sd, places) for mean, sd in pairs]
+    return text
+
+
+def over_seeds(rows: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """Means of columns over the rows with the same keys, ``<column>_sd`` beside them, ``runs``."""
+    groups = rows.groupby(list(keys), sort=False, dropna=False)
+    summary = {"runs": groups["seed"].nunique()}
+    for column in columns:
+        summary[column] = groups[column].mean()
+        summary[f"{column}_sd"] = groups[column].std(ddof=1)
+    return pd.DataFrame(summary).reset_index()
 
 
 def to_markdown(text: pd.DataFrame, title: str, footnote: str) -> str:
