@@ -35,6 +35,7 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/problems.smk"
 include: "workflow/rules/values.smk"
+include: "workflow/rules/audits.smk"
 include: "workflow/rules/evaluation.smk"
 include: "workflow/rules/reporting.smk"
 
@@ -42,4 +43,14 @@ include: "workflow/rules/reporting.smk"
 rule all:
     default_target: True
     input:
-        get_final_output(),
+        [PARTS[part] for part in config["parts"]],
+
+
+rule detection:
+    input:
+        PARTS["detection"],
+
+
+rule audits:
+    input:
+        PARTS["audits"],

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nddv.problems.addresses import KINDS, parse_corruption
+from nddv.problems.addresses import KINDS, columns_of, parse_corruption
 from nddv.problems.corruption import corrupt
 
 CLEAN, LABEL, FEATURE, GAUSS = range(4)
@@ -166,3 +166,9 @@ def test_impossible_corruptions_are_said():
         corrupted("label33+feature33+gauss33", X[:2], y[:2])
     with pytest.raises(ValueError, match="at least 2 classes, got 1"):
         corrupted("label10", X, np.zeros(10, np.int64), classes=1)
+
+
+def test_columns_of_an_address():
+    parts = {"dataset": "digits", "n": "60", "corruption": "label10"}
+    assert columns_of(parts) == {"dataset": "digits", "n": 60, "corruption": "label10"}
+    assert columns_of({**parts, "seed": "7", "method": "lava"})["seed"] == 7

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs", "src")
 
 MICRO = {
+    "parts": ["detection"],
     "sources": ["generated", "scikit-learn", "local"],  # no network
     "problems": [{"dataset": "2dplanes", "n": 60, "corruption": "label10"}],
     "seeds": [100, 101],
@@ -25,6 +26,19 @@ MICRO = {
         *("nddv-terminal", "nddv-path", "nddv-participation"),
         *("small-loss", "knn-shapley", "random"),
     ],
+    "audits": {
+        "controls": ["small-loss"],
+        "marginals": {
+            **{"datasets": ["2dplanes", "imagenet100@resnet50"], "n": 60},
+            **{"permutations": 4, "calibration": 1, "coalitions": 60},
+        },
+        "certificates": {"pairs": 4, "samples": 3},
+        "retraining": {
+            **{"datasets": ["2dplanes"], "n": 60, "corruptions": ["label10"]},
+            **{"points": 6, "pairs": 4, "subsets": 5},
+        },
+        "bridge": {"datasets": ["2dplanes"], "points": 2, "sizes": [1.0], "intervals": 4},
+    },
 }
 
 
@@ -67,9 +81,9 @@ class Project:
             assert done.returncode == 0, done.stdout
         return done
 
-    def planned(self, overlay: dict | None = None) -> set[str]:
+    def planned(self, *targets: str, overlay: dict | None = None) -> set[str]:
         """The rules that Snakemake would run now."""
-        text = self.snakemake("--dry-run", overlay=overlay).stdout
+        text = self.snakemake("--dry-run", *targets, overlay=overlay).stdout
         if "Nothing to be done" in text:
             return set()
         stats = text.split("Job stats:")[1].split("\n\n")[0].splitlines()[3:]
@@ -96,6 +110,12 @@ def copy_project(folder: Path) -> Project:
 def fresh(tmp_path) -> Project:
     """A copy of the project in which nothing has been run."""
     return copy_project(tmp_path / "fresh")
+
+
+@pytest.fixture(scope="module")
+def another_copy(tmp_path_factory) -> Project:
+    """A copy of the project for the tests of one module."""
+    return copy_project(tmp_path_factory.mktemp("workflow") / "another")
 
 
 @pytest.fixture(scope="session")

@@ -45,9 +45,9 @@ def test_ones_own_table_runs_every_experiment(fresh):
     truth = np.load(fresh.folder / "results/problems/mine/n60/label10+gauss10/seed100/truth.npz")
     assert np.bincount(truth["kinds"]).tolist()[1] == 6
     assert len(truth["group"]) == 60
-    assert fresh.planned(overlay) == set()
+    assert fresh.planned(overlay=overlay) == set()
     write_own_table(fresh.folder / "mine.csv", seed=101)  # a changed file is noticed
-    assert "fetch_dataset" in fresh.planned(overlay)
+    assert "fetch_dataset" in fresh.planned(overlay=overlay)
     overlay["datasets"]["mine"]["path"] = "nowhere.csv"  # not taken for an old result
     done = fresh.snakemake(overlay=overlay, check=False)
     assert done.returncode != 0

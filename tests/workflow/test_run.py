@@ -102,10 +102,10 @@ def test_a_changed_setting_reruns_its_method_only(project):
     assert json.loads((table / "knn-shapley.json").read_text())["params"]["k"] == 3
     kept = (table / "small-loss.npz").stat().st_mtime
     assert kept < (table / "knn-shapley.npz").stat().st_mtime
-    assert project.planned({"settings": settings}) == set()
-    assert project.planned({"settings": {"nddv": {"epochs": 3}, "knn-shapley": {"k": 3}}}) == (
-        {"value_nddv"} | EVALUATION_RULES
-    )
+    assert project.planned(overlay={"settings": settings}) == set()
+    assert project.planned(
+        overlay={"settings": {"nddv": {"epochs": 3}, "knn-shapley": {"k": 3}}}
+    ) == ({"value_nddv"} | EVALUATION_RULES)
 
 
 def test_values_made_again_are_the_same(project):

@@ -5,15 +5,27 @@ from nddv.methods import get_method
 from nddv.problems.addresses import parse_corruption
 from nddv.problems.registry import check_name, code_hash, split_name, unavailable
 
-for name in config["methods"]:
+AUDITS = config["audits"]
+READOUTS = ["nddv-terminal", "nddv-path", "nddv-participation"]
+AUDIT_METHODS = [*READOUTS, *AUDITS["controls"]]
+METHODS = list(dict.fromkeys([*config["methods"], *AUDIT_METHODS]))
+for name in METHODS:
     try:
         get_method(name)
     except ValueError as error:
         raise WorkflowError(f"methods: {error}")
 
 SEEDS = config["seeds"]
-NDDV_METHODS = [name for name in config["methods"] if name.startswith("nddv-")]
-BASELINES = [name for name in config["methods"] if not name.startswith("nddv-")]
+NDDV_METHODS = [name for name in METHODS if name.startswith("nddv-")]
+BASELINES = [name for name in METHODS if not name.startswith("nddv-")]
+
+STABILITY_CHECKS = [
+    "contraction",
+    "score_gap_transfer",
+    "frozen_aggregate",
+    "discretisation",
+    "stationarity",
+]
 
 PROBLEM = "{dataset}/n{n}/{corruption}"
 ADDRESS = "{dataset}/n{n}/{corruption}/seed{seed}"
@@ -49,42 +61,90 @@ def check_problem(problem):
     return unavailable(name, entry, encoder, ALLOWED)
 
 
-# Problems whose data set cannot be had are left out here, and shown as gaps with the reason.
-PROBLEMS, GAPS = [], []
-ADDRESSES = set()
-for problem in config["problems"]:
-    try:
-        reason = check_problem(problem)
-        address = PROBLEM.format(**problem)
-        if address in ADDRESSES:
-            raise ValueError(f"{address} is listed twice")
-    except ValueError as error:
-        raise WorkflowError(f"problems: {error}")
-    ADDRESSES.add(address)
-    if reason is None:
-        PROBLEMS.append(problem)
-    else:
-        entry = config["datasets"][split_name(problem["dataset"])[0]]
-        about = {"title": entry.get("title", ""), "data": entry.get("data", "table")}
-        GAPS.append({**problem, **about, "reason": reason})
+def divide(problems, where):
+    """The problems that can be had, and as gaps, with the reason, those that cannot."""
+    found, gaps, addresses = [], [], set()
+    for problem in problems:
+        try:
+            reason = check_problem(problem)
+            address = PROBLEM.format(**problem)
+            if address in addresses:
+                raise ValueError(f"{address} is listed twice")
+        except ValueError as error:
+            raise WorkflowError(f"{where}: {error}")
+        addresses.add(address)
+        if reason is None:
+            found.append(problem)
+        else:
+            entry = config["datasets"][split_name(problem["dataset"])[0]]
+            about = {
+                "title": entry.get("title", ""),
+                "data": entry.get("data", "table"),
+            }
+            gaps.append({**problem, **about, "reason": reason})
+    return found, gaps
+
+
+def audit_problems(part):
+    """The problems of a part of the audits: its data sets, under its corruptions."""
+    return [
+        {"dataset": dataset, "n": part["n"], "corruption": corruption}
+        for dataset in part["datasets"]
+        for corruption in part["corruptions"]
+    ]
+
+
+PROBLEMS, GAPS = divide(config["problems"], "problems")
 if not PROBLEMS:
     reasons = "; ".join(f"{gap['dataset']}: {gap['reason']}" for gap in GAPS)
     raise WorkflowError(f"problems: no data set can be had. {reasons}")
 DATASETS = list(dict.fromkeys(problem["dataset"] for problem in PROBLEMS))
+AUDITED, AUDIT_GAPS = {}, {}
+for part in ("marginals", "retraining", "bridge"):
+    AUDITED[part], AUDIT_GAPS[part] = divide(
+        audit_problems(AUDITS[part]), f"audits: {part}"
+    )
 
 
-def get_final_output():
-    """Everything that `rule all` asks for."""
+def report_files(tables, figures):
+    """The files of tables and figures, by their names."""
     return [
-        *expand("reports/tables/datasets.{suffix}", suffix=["csv", "md", "html"]),
-        *expand("reports/tables/detection.{suffix}", suffix=["csv", "md", "html"]),
-        *expand("reports/figures/detection_curve.{suffix}", suffix=["png", "svg"]),
+        *expand(
+            "reports/tables/{table}.{suffix}",
+            table=tables,
+            suffix=["csv", "md", "html"],
+        ),
+        *expand(
+            "reports/figures/{figure}.{suffix}", figure=figures, suffix=["png", "svg"]
+        ),
     ]
 
 
-def for_problems(pattern):
+# What the parts of the configuration ask for.
+PARTS = {
+    "detection": report_files(["datasets", "detection"], ["detection_curve"]),
+    "audits": report_files(
+        [
+            "epsilon_delta",
+            "value_gaps",
+            "rank_correlations",
+            "certificates",
+            "retraining_fidelity",
+            "datamodelling",
+        ],
+        [
+            "certificates",
+            "certificates_retrained",
+            "bridge_budget",
+            *(f"stability_{check}" for check in STABILITY_CHECKS),
+        ],
+    ),
+}
+
+
+def for_problems(pattern, problems=PROBLEMS):
     """A pattern with the wildcards of PROBLEM, for every problem of the configuration."""
-    return [pattern.format(**problem) for problem in PROBLEMS]
+    return [pattern.format(**problem) for problem in problems]
 
 
 def for_seeds(pattern):

@@ -99,3 +99,216 @@ rule detection_curve:
         "Detection curves"
     script:
         "../scripts/detection_curve.py"
+
+
+def of_all_seeds(pattern, part):
+    """A pattern with the wildcards of ADDRESS, for every problem and seed of a part of the audits."""
+    return [
+        path
+        for problem in AUDITED[part]
+        for path in expand(pattern, **problem, seed=SEEDS)
+    ]
+
+
+def certificate_rows():
+    """Certificates against the downstream model, and against the NDDV model itself."""
+    retrained = f"results/audits/{ADDRESS}/retraining/certificates.csv"
+    return [
+        *of_all_seeds(f"results/audits/{ADDRESS}/certificates.csv", "marginals"),
+        *of_all_seeds(retrained, "retraining"),
+    ]
+
+
+# Title, part of the audits, and the rows that each table of the audits is made of.
+AUDIT_TABLES = {
+    "epsilon_delta": ("Error terms of finite marginals", "marginals", ["errors"]),
+    "value_gaps": (
+        "Gaps of leave-one-out marginals between points",
+        "marginals",
+        ["gaps", "errors"],
+    ),
+    "rank_correlations": (
+        "Rank correlations with retraining",
+        "marginals",
+        ["ranks"],
+    ),
+    "certificates": ("Certified orders of pairs", "marginals", ["certificates"]),
+    "retraining_fidelity": (
+        "Leave-one-out retraining of the NDDV model",
+        "retraining",
+        ["fidelity"],
+    ),
+    "datamodelling": ("Linear datamodelling scores", "retraining", ["datamodelling"]),
+}
+AUDIT_ROWS = {
+    **{
+        kind: for_problems(f"results/audits/{PROBLEM}/{kind}.csv", AUDITED["marginals"])
+        for kind in ("errors", "gaps", "ranks")
+    },
+    "certificates": certificate_rows(),
+    **{
+        kind: of_all_seeds(
+            f"results/audits/{ADDRESS}/retraining/{kind}.csv", "retraining"
+        )
+        for kind in ("fidelity", "datamodelling")
+    },
+}
+
+
+def audit_table_input(wildcards):
+    """The rows of a table by their kind, and the published numbers where the paper has some."""
+    rows = {kind: AUDIT_ROWS[kind] for kind in AUDIT_TABLES[wildcards.audit][2]}
+    published = f"config/paper/{wildcards.audit}.csv"
+    if os.path.exists(os.path.join(workflow.basedir, published)):
+        rows["published"] = project_file(published)
+    return rows
+
+
+rule audit_table:
+    input:
+        unpack(audit_table_input),
+    output:
+        csv="reports/tables/{audit}.csv",
+        markdown="reports/tables/{audit}.md",
+        html=report(
+            "reports/tables/{audit}.html",
+            caption="../report/audit_table.rst",
+            category="Audits",
+            labels={"content": "{audit}"},
+        ),
+    log:
+        "results/logs/audit_table/{audit}.log",
+    benchmark:
+        "results/benchmarks/audit_table/{audit}.tsv"
+    wildcard_constraints:
+        audit="|".join(AUDIT_TABLES),
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        kinds=lambda wildcards: AUDIT_TABLES[wildcards.audit][2],
+        title=lambda wildcards: AUDIT_TABLES[wildcards.audit][0],
+        gaps=lambda wildcards: AUDIT_GAPS[AUDIT_TABLES[wildcards.audit][1]],
+        config=config_hash([AUDITS, config["settings"]]),
+        seeds=SEEDS,
+        corrupt_valid=config["corrupt_valid"],
+        sources=source_hash(
+            "reporting.audits", "reporting.certificates", "audit.errors"
+        ),
+    message:
+        "Table {wildcards.audit}"
+    script:
+        "../scripts/audit_table.py"
+
+
+rule certificates_figure:
+    input:
+        rows=of_all_seeds(f"results/audits/{ADDRESS}/certificates.csv", "marginals"),
+    output:
+        png="reports/figures/certificates.png",
+        svg=report(
+            "reports/figures/certificates.svg",
+            caption="../report/certificates.rst",
+            category="Audits",
+            labels={"content": "Certificates, downstream model"},
+        ),
+    log:
+        "results/logs/certificates_figure.log",
+    benchmark:
+        "results/benchmarks/certificates_figure.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        sources=source_hash("reporting.certificates"),
+    message:
+        "Figure of the certificates"
+    script:
+        "../scripts/certificates_figure.py"
+
+
+use rule certificates_figure as certificates_retrained_figure with:
+    input:
+        rows=of_all_seeds(
+            f"results/audits/{ADDRESS}/retraining/certificates.csv", "retraining"
+        ),
+    output:
+        png="reports/figures/certificates_retrained.png",
+        svg=report(
+            "reports/figures/certificates_retrained.svg",
+            caption="../report/certificates.rst",
+            category="Audits",
+            labels={"content": "Certificates, NDDV model retrained"},
+        ),
+    log:
+        "results/logs/certificates_retrained_figure.log",
+    benchmark:
+        "results/benchmarks/certificates_retrained_figure.tsv"
+    message:
+        "Figure of the certificates by retraining NDDV"
+
+
+rule bridge_figure:
+    input:
+        rows=of_all_seeds(f"results/audits/{ADDRESS}/bridge.csv", "bridge"),
+    output:
+        png="reports/figures/bridge_budget.png",
+        svg=report(
+            "reports/figures/bridge_budget.svg",
+            caption="../report/bridge_budget.rst",
+            category="Audits",
+            labels={"content": "Terms of the bridge budget"},
+        ),
+    log:
+        "results/logs/bridge_figure.log",
+    benchmark:
+        "results/benchmarks/bridge_figure.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        sources=source_hash("reporting.bridge"),
+    message:
+        "Figure of the bridge budget"
+    script:
+        "../scripts/bridge_figure.py"
+
+
+rule stability_figure:
+    input:
+        rows="results/audits/stability/{check}.csv",
+    output:
+        png="reports/figures/stability_{check}.png",
+        svg=report(
+            "reports/figures/stability_{check}.svg",
+            caption="../report/stability.rst",
+            category="Audits",
+            labels={"content": "Stability: {check}"},
+        ),
+    log:
+        "results/logs/stability_figure/{check}.log",
+    benchmark:
+        "results/benchmarks/stability_figure/{check}.tsv"
+    wildcard_constraints:
+        check="|".join(STABILITY_CHECKS),
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        sources=source_hash("reporting.stability"),
+    message:
+        "Figure of the stability check {wildcards.check}"
+    script:
+        "../scripts/stability_figure.py"

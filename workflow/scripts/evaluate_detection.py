@@ -3,6 +3,7 @@
 from nddv.evaluation.collect import detection_tables
 from nddv.files import load_values, log_to, write_csv
 from nddv.problems import load_truth
+from nddv.problems.addresses import columns_of
 
 
 def main(truth_paths, seeds, values_paths, problem, minimum_flagged, scores_path, curves_path):
@@ -19,11 +20,7 @@ if __name__ == "__main__":
             snakemake.input.truths,
             snakemake.params.seeds,
             snakemake.input.values,
-            {
-                "dataset": snakemake.wildcards.dataset,
-                "n": int(snakemake.wildcards.n),
-                "corruption": snakemake.wildcards.corruption,
-            },
+            columns_of(dict(snakemake.wildcards.items())),
             snakemake.params.minimum_flagged,
             snakemake.output.scores,
             snakemake.output.curves,

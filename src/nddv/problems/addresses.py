@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 # What can be true of a point; its code is the place in this list. A mixed corruption names its
 # kinds in this order, so that a problem has one address.
@@ -29,6 +30,16 @@ def parse_corruption(name: str) -> dict[str, float]:
     if sum(percents.values()) >= 100:
         raise ValueError(f"corruption {name!r} leaves no point clean: lower its percentages")
     return {kind: percent / 100 for kind, percent in percents.items()}
+
+
+def columns_of(wildcards: Mapping[str, str]) -> dict[str, str | int]:
+    """The parts of an address as columns of a table: dataset, n, corruption and, if there, seed."""
+    found: dict[str, str | int] = {
+        "dataset": wildcards["dataset"],
+        "n": int(wildcards["n"]),
+        "corruption": wildcards["corruption"],
+    }
+    return found | ({"seed": int(wildcards["seed"])} if "seed" in wildcards else {})
 
 
 def address(dataset: str, n: int, corruption: str, seed: int) -> str:

@@ -1,0 +1,186 @@
+"""Audits: how far the values are from retraining, in three kinds of problems, and the theory's checks."""
+
+# What the audits of one problem and seed are made of.
+PROBLEM_FILE = f"results/problems/{ADDRESS}/problem.npz"
+AUDIT_VALUES = expand(
+    f"results/values/{ADDRESS}/{{method}}.npz",
+    method=AUDIT_METHODS,
+    allow_missing=True,
+)
+GAME = AUDITS["game"]
+NDDV_SETTINGS = config["settings"]["nddv"]
+
+
+def audit_settings(part):
+    """The settings of a part of the audits, without what its problems are."""
+    about = ("datasets", "n", "corruptions", "calibration")
+    return {key: value for key, value in AUDITS[part].items() if key not in about}
+
+
+rule audit_marginals:
+    input:
+        problem=PROBLEM_FILE,
+    output:
+        marginals=f"results/audits/{ADDRESS}/marginals.npz",
+        record=f"results/audits/{ADDRESS}/marginals.json",
+    log:
+        f"results/logs/audit_marginals/{ADDRESS}.log",
+    benchmark:
+        f"results/benchmarks/audit_marginals/{ADDRESS}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=240,
+    params:
+        settings={**audit_settings("marginals"), **GAME},
+        sources=source_hash("audit.marginals", "valuation", "coalitions"),
+    message:
+        "Marginals of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"
+    script:
+        "../scripts/audit_marginals.py"
+
+
+rule audit_scores:
+    input:
+        marginals=for_seeds(f"results/audits/{ADDRESS}/marginals.npz"),
+        values=expand(
+            f"results/values/{ADDRESS}/{{method}}.npz",
+            method=AUDIT_METHODS,
+            seed=SEEDS,
+            allow_missing=True,
+        ),
+    output:
+        errors=f"results/audits/{PROBLEM}/errors.csv",
+        gaps=f"results/audits/{PROBLEM}/gaps.csv",
+        ranks=f"results/audits/{PROBLEM}/ranks.csv",
+    log:
+        f"results/logs/audit_scores/{PROBLEM}.log",
+    benchmark:
+        f"results/benchmarks/audit_scores/{PROBLEM}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        seeds=SEEDS,
+        calibration=AUDITS["marginals"]["calibration"],
+        sources=source_hash("audit.run"),
+    message:
+        "Error terms and ranks of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
+    script:
+        "../scripts/audit_scores.py"
+
+
+rule audit_certificates:
+    input:
+        problem=PROBLEM_FILE,
+        marginals=f"results/audits/{ADDRESS}/marginals.npz",
+        values=AUDIT_VALUES,
+    output:
+        rows=f"results/audits/{ADDRESS}/certificates.csv",
+    log:
+        f"results/logs/audit_certificates/{ADDRESS}.log",
+    benchmark:
+        f"results/benchmarks/audit_certificates/{ADDRESS}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=120,
+    params:
+        settings={
+            **AUDITS["certificates"],
+            **GAME,
+            "calibration": AUDITS["marginals"]["calibration"],
+        },
+        sources=source_hash("audit.run", "coalitions"),
+    message:
+        "Certificates of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"
+    script:
+        "../scripts/audit_certificates.py"
+
+
+rule audit_retraining:
+    input:
+        problem=PROBLEM_FILE,
+        values=AUDIT_VALUES,
+    output:
+        fidelity=f"results/audits/{ADDRESS}/retraining/fidelity.csv",
+        datamodelling=f"results/audits/{ADDRESS}/retraining/datamodelling.csv",
+        certificates=f"results/audits/{ADDRESS}/retraining/certificates.csv",
+        marginals=f"results/audits/{ADDRESS}/retraining/marginals.csv",
+    log:
+        f"results/logs/audit_retraining/{ADDRESS}.log",
+    benchmark:
+        f"results/benchmarks/audit_retraining/{ADDRESS}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=120,
+    params:
+        nddv=NDDV_SETTINGS,
+        settings={
+            **audit_settings("retraining"),
+            "alpha": AUDITS["certificates"]["alpha"],
+        },
+        sources=source_hash("audit.run"),
+    message:
+        "Retraining NDDV on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"
+    script:
+        "../scripts/audit_retraining.py"
+
+
+rule audit_bridge:
+    input:
+        problem=PROBLEM_FILE,
+    output:
+        rows=f"results/audits/{ADDRESS}/bridge.csv",
+    log:
+        f"results/logs/audit_bridge/{ADDRESS}.log",
+    benchmark:
+        f"results/benchmarks/audit_bridge/{ADDRESS}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=120,
+    params:
+        nddv=NDDV_SETTINGS,
+        settings=audit_settings("bridge"),
+        sources=source_hash("audit.run"),
+    message:
+        "Bridge budget of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"
+    script:
+        "../scripts/audit_bridge.py"
+
+
+rule audit_stability:
+    output:
+        rows="results/audits/stability/{check}.csv",
+    log:
+        "results/logs/audit_stability/{check}.log",
+    benchmark:
+        "results/benchmarks/audit_stability/{check}.tsv"
+    wildcard_constraints:
+        check="|".join(STABILITY_CHECKS),
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        seed=SEEDS[0],
+        sources=source_hash("audit.stability"),
+    message:
+        "Stability check {wildcards.check}"
+    script:
+        "../scripts/audit_stability.py"

@@ -1,0 +1,22 @@
+"""Compute the bridge budget of some points and coalitions of one problem."""
+
+from nddv.audit.run import audit_bridge
+from nddv.files import log_to, write_csv
+from nddv.problems import load_problem
+from nddv.problems.addresses import columns_of
+
+
+def main(problem_path, address, nddv, settings, rows_path):
+    rows = audit_bridge(load_problem(problem_path), address["seed"], nddv, **settings)
+    write_csv(rows_path, rows.assign(**address))
+
+
+if __name__ == "__main__":
+    with log_to(snakemake.log[0]):
+        main(
+            snakemake.input.problem,
+            columns_of(dict(snakemake.wildcards.items())),
+            snakemake.params.nddv,
+            snakemake.params.settings,
+            snakemake.output.rows,
+        )

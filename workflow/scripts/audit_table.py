@@ -1,0 +1,34 @@
+"""Write one table of the audits."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from nddv.files import log_to
+from nddv.reporting.audits import TABLES, write_audit
+from nddv.reporting.tables import Provenance
+
+
+def main(name, title, rows_paths, published_path, gaps, provenance, csv_path):
+    rows = {
+        kind: pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+        for kind, paths in rows_paths.items()
+    }
+    published = pd.read_csv(published_path, comment="#") if published_path else None
+    table = TABLES[name](rows, published, gaps)
+    write_audit(Path(csv_path).with_suffix(""), name, table, title, provenance)
+
+
+if __name__ == "__main__":
+    with log_to(snakemake.log[0]):
+        main(
+            snakemake.wildcards.audit,
+            snakemake.params.title,
+            {kind: snakemake.input[kind] for kind in snakemake.params.kinds},
+            snakemake.input.get("published"),
+            snakemake.params.gaps,
+            Provenance(
+                snakemake.params.config, snakemake.params.seeds, snakemake.params.corrupt_valid
+            ),
+            snakemake.output.csv,
+        )
