@@ -39,7 +39,7 @@ endif
 CONFIGFILES := config/config.yaml config/embedded.yaml
 SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --configfile $(CONFIGFILES)
 
-.PHONY: help environment reproduce test lint format bench opendataval clean distclean
+.PHONY: help environment reproduce audits test lint format bench opendataval clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -66,6 +66,9 @@ reproduce: $(READY) ## run the embedded configuration to reports/report.html
 	$(SNAKEMAKE) --cores all
 	$(SNAKEMAKE) --cores all --report reports/report.html
 	@echo "The report: $(abspath reports/report.html)"
+
+audits: $(READY) ## audit the scores against retraining (half an hour on two cores)
+	$(SNAKEMAKE) --cores all audits
 
 test: lint $(OPENDATAVAL) ## check style and types, then run all tests
 	$(BIN)/python -m pytest
