@@ -110,9 +110,7 @@ def certificate_figure(rows: pd.DataFrame, bound: str = "bernstein") -> Figure:
         _draw_shares(column[-1], part, bound, semivalues, look)
         column[0].set_title(_problem_title(by, key) + "\n" + column[0].get_title(), fontsize=9)
     _add_legend(figure, axes[0, 0], look)
-    figure.suptitle(
-        "Orders of two points that are certain to be those of a semi-value", fontsize=11
-    )
+    figure.suptitle("Certified orders of two points", fontsize=11)
     return figure
 
 
@@ -190,7 +188,8 @@ def _draw_shares(
     panel.set_xlim(-0.5, len(semivalues) - 0.5)
     panel.set_ylim(0, 112)
     panel.set_yticks([0, 25, 50, 75, 100])
-    panel.set_ylabel("pairs certified (%)", fontsize=9)
+    spread_note = ", ± 1 sd over seeds" if shares["one_sd"].notna().any() else ""
+    panel.set_ylabel(f"pairs certified (%){spread_note}", fontsize=9)
     panel.tick_params(labelsize=SMALL)
 
 
@@ -208,14 +207,14 @@ def _add_legend(figure: Figure, panel: Axes, look: dict[str, tuple[str, str]]) -
     keys: list[Artist] = []
     for readout, (colour, marker) in look.items():
         style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 5}
-        label = "control: the samples, without a score" if readout == CONTROL else readout
+        label = "control: samples, no score" if readout == CONTROL else readout
         keys += panel.plot([], [], " ", label=label, **style)
     style = {"color": "0.4", "markersize": 5}
     keys += panel.plot([], [], "o", label="full: bound of the error", **style)
     style["markerfacecolor"] = "none"
     keys += panel.plot([], [], "o", label="open: sampled error", **style)
     keys += [
-        Patch(color="0.4", alpha=0.35, linewidth=0, label="light bars: one pair at a time"),
-        Patch(color="0.4", linewidth=0, label="full bars: all pairs at once"),
+        Patch(color="0.4", alpha=0.35, linewidth=0, label="light bars: for one pair"),
+        Patch(color="0.4", linewidth=0, label="full bars: for all pairs at once"),
     ]
     figure.legend(handles=keys, loc="outside lower center", ncols=2, fontsize=SMALL, frameon=False)
