@@ -195,6 +195,19 @@ def test_single_precision(method):
     np.testing.assert_allclose(single.coefficients, double.coefficients, atol=1e-3)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("shift", [100.0, 1000.0])
+def test_single_precision_far_from_the_origin(method, shift, n_classes):
+    X, y, rng = make_data(200, 5, n_classes)
+    weights = coalitions(rng, 200, 8)
+    single = fit_coalitions(X + shift, y, weights, n_classes, dtype="float32")
+    double = fit_coalitions(X + shift, y, weights, n_classes)
+    assert single.converged.all()
+    np.testing.assert_allclose(single.coefficients, double.coefficients, atol=1e-4)
+    # an error of the coefficients comes back in the intercepts, times the shift
+    np.testing.assert_allclose(single.intercepts, double.intercepts, atol=1e-4 * shift)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_cuda(method):
     X, y, rng = make_data(100, 8, 3)

@@ -92,14 +92,23 @@ def test_a_limit_of_steps_is_reported():
 
 
 @pytest.mark.parametrize("shape", [(30, 7), (7, 30)])
-def test_axes_are_another_view_of_the_same_regression(shape):
+def test_axes_are_an_orthonormal_basis_of_the_span(shape):
+    rng = np.random.default_rng(100)
+    X = torch.as_tensor(rng.standard_normal(shape))
+    basis = Axes.of(X, torch.as_tensor(rng.random(shape[0]))).basis
+    assert basis.shape == (shape[1], min(shape))
+    torch.testing.assert_close(basis.T @ basis, torch.eye(min(shape), dtype=X.dtype))
+
+
+@pytest.mark.parametrize(("shape", "rotated"), [((30, 7), True), ((7, 30), True), ((30, 7), False)])
+def test_axes_are_another_view_of_the_same_regression(shape, rotated):
     rng = np.random.default_rng(100)
     X = torch.as_tensor(rng.standard_normal(shape) + 2.0)
-    axes = Axes.of(X, torch.as_tensor(rng.random(shape[0])))
+    axes = Axes.of(X, torch.as_tensor(rng.random(shape[0]))) if rotated else Axes.shift(X)
     inside = axes.points(X)
     assert inside.shape == (shape[0], min(shape))
+    assert rotated or inside.mean(dim=0).abs().max() < 1e-12
     r = inside.shape[1]
-    torch.testing.assert_close(axes.basis.T @ axes.basis, torch.eye(r, dtype=X.dtype))
     theta = torch.as_tensor(rng.standard_normal((3, 2, r + 1)))
     out = axes.outwards(theta)
     torch.testing.assert_close(axes.inwards(out), theta)

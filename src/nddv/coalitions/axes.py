@@ -1,4 +1,4 @@
-"""The principal axes of the points, in which many parameters are found quickly."""
+"""Coordinates in which the regressions are found quickly and precisely."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Axes:
-    """A shift and an orthonormal basis of all that n points span, at most n directions.
+    """A shift, and perhaps an orthonormal basis of all that n points span, at most n directions.
 
     A logistic regression with a free intercept and an L2 penalty is the same in these coordinates:
     the best coefficients lie in the span, have the same norm, and the intercept takes up the shift.
@@ -19,11 +19,16 @@ class Axes:
     Attributes
     ----------
     centre : (d,) weighted mean of the points.
-    basis : (d, r) principal axes of the weighted points.
+    basis : (d, r) principal axes of the weighted points; None for the features as they are.
     """
 
     centre: Tensor
-    basis: Tensor
+    basis: Tensor | None
+
+    @classmethod
+    def shift(cls, X: Tensor) -> Self:
+        """Only move points X (n, d) to their mean, which keeps features of unlike scales apart."""
+        return cls(X.mean(dim=0), None)
 
     @classmethod
     def of(cls, X: Tensor, weights: Tensor) -> Self:
@@ -38,19 +43,25 @@ class Axes:
 
     def to(self, dtype: torch.dtype) -> Axes:
         """The axes in another precision."""
-        return Axes(self.centre.to(dtype), self.basis.to(dtype))
+        return Axes(self.centre.to(dtype), None if self.basis is None else self.basis.to(dtype))
 
     def points(self, X: Tensor) -> Tensor:
         """Coordinates (n, r) of points X (n, d)."""
-        return (X - self.centre) @ self.basis
+        return self._rotate(X - self.centre)
 
     def inwards(self, theta: Tensor) -> Tensor:
         """Parameters (B, K, r + 1) in these coordinates, of parameters (B, K, d + 1)."""
         coefficients, intercepts = theta[..., :-1], theta[..., -1:]
         shifted = intercepts + coefficients @ self.centre[:, None]
-        return torch.cat([coefficients @ self.basis, shifted], dim=-1)
+        return torch.cat([self._rotate(coefficients), shifted], dim=-1)
 
     def outwards(self, theta: Tensor) -> Tensor:
         """The inverse of ``inwards``."""
-        coefficients, intercepts = theta[..., :-1] @ self.basis.T, theta[..., -1:]
+        coefficients, intercepts = theta[..., :-1], theta[..., -1:]
+        if self.basis is not None:
+            coefficients = coefficients @ self.basis.T
         return torch.cat([coefficients, intercepts - coefficients @ self.centre[:, None]], dim=-1)
+
+    def _rotate(self, vectors: Tensor) -> Tensor:
+        """Coordinates (..., r) of vectors (..., d)."""
+        return vectors if self.basis is None else vectors @ self.basis

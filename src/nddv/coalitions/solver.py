@@ -41,11 +41,14 @@ class Solver:
         n, d = X.shape
         logits = 1 if n_classes == 2 else n_classes
         self.few = (logits + 1) * (min(n, d) + 1) <= NEWTON_SIZE
-        self._axes: Axes | None = None
         if d > n or not self.few:
             axes = Axes.of(X, X.new_ones(n) if importance is None else importance)
-            X, self._axes = axes.points(X), axes.to(dtype)
-        self.points = Points.build(X.to(dtype), y, n_classes, C)
+        else:
+            # Far from the origin the intercept and the coefficients would all but cancel each
+            # other, and single precision would end anywhere.
+            axes = Axes.shift(X)
+        self._axes = axes.to(dtype)
+        self.points = Points.build(axes.points(X).to(dtype), y, n_classes, C)
         self._pairs = Pairs.build(self.points.X) if self.few else None
 
     def numbers_each(self) -> int:
@@ -70,13 +73,11 @@ class Solver:
         -------
         Parameters (B, K, d + 1), whether converged (B,), and the number of steps (B,).
         """
-        if self._axes:
-            theta = self._axes.inwards(theta)
-        batch = Batch.start(self.points, weights, penalty, theta, absent)
+        batch = Batch.start(self.points, weights, penalty, self._axes.inwards(theta), absent)
         method: Method
         if self._pairs:
             method = Newton(self.points, self._pairs, batch)
         else:
             method = QuasiNewton(self.points, batch)
         theta, converged, steps = minimise(method, MAX_STEPS)
-        return self._axes.outwards(theta) if self._axes else theta, converged, steps
+        return self._axes.outwards(theta), converged, steps
