@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nddv.coalitions import walk_prefixes
+from nddv.coalitions.game import truncate, within
 
 
 def concave(weights):
@@ -45,6 +46,22 @@ def test_no_truncation_even_where_utilities_are_equal():
     found, evaluated = walk_prefixes(lambda weights: np.full(len(weights), 0.5), orders)
     assert (evaluated == 3).all()
     assert (found == 0.5).all()
+
+
+def test_rounding_does_not_decide_what_is_truncated():
+    k = np.arange(101)
+    difference = np.abs(k - k[:, None])
+    for steps in (1, 3):
+        found = within(k / 100, k[:, None] / 100, steps / 100)
+        np.testing.assert_array_equal(found, difference <= steps)
+    assert not within(k / 100, k[:, None] / 100, 0.0).any()
+
+
+def test_truncation_gives_the_next_player_what_is_left():
+    walks = np.array([[0.5, 0.7, 0.85, 0.8, 0.9, 0.86]])
+    found, evaluated = truncate(walks, 0.01)
+    np.testing.assert_array_equal(found, [[0.5, 0.7, 0.85, 0.86, 0.86, 0.86]])
+    assert evaluated == [2]
 
 
 def test_truncated_walks_cost_less():
