@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -38,11 +40,35 @@ def test_other_devices_have_one_worker(two_threads):
         assert threads == 1
 
 
-def test_results_are_in_order_and_work_is_shared():
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("leaves_first", [0, 1])
+def test_threads_of_a_caller_may_overlap(two_threads, leaves_first, known):
+    """Each thread of the caller has torch's number again, also one that torch did not know."""
+    with ExitStack() as stack:
+        callers = [stack.enter_context(ThreadPoolExecutor(1)) for _ in range(2)]
+        if known:
+            assert [caller.submit(torch.get_num_threads).result() for caller in callers] == [2, 2]
+        for _ in range(2):  # what is left behind by the first time would be found by the second
+            uses = [workers("cpu"), workers("cpu")]
+            for caller, use in zip(callers, uses, strict=True):
+                assert caller.submit(use.__enter__).result() == 2
+                assert caller.submit(torch.get_num_threads).result() == 1
+            for i in (leaves_first, 1 - leaves_first):
+                callers[i].submit(uses[i].__exit__, None, None, None).result()
+            callers.append(stack.enter_context(ThreadPoolExecutor(1)))
+            found = [caller.submit(torch.get_num_threads).result() for caller in callers]
+            assert found == [2] * len(callers)
+            callers.pop()
+    assert torch.get_num_threads() == 2
+
+
+def test_results_are_in_order_and_work_is_shared(two_threads):
     meeting = threading.Barrier(2, timeout=20)
 
     def meet(number):
         meeting.wait()  # broken unless two threads come
+        with workers("cpu") as inside:
+            assert inside == 1
         return number, torch.get_num_threads()
 
     with workers("cpu"):

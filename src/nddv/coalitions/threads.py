@@ -7,9 +7,11 @@ takes 50 μs on one thread was seen to take 3 ms on two.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import torch
@@ -18,18 +20,57 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class _Depth(threading.local):
+    """How many uses of ``workers`` the current thread is in."""
+
+    value = 0
+
+
+@dataclass
+class _Callers:
+    """The threads that are in ``workers``, those of ``apply`` not counted.
+
+    Attributes
+    ----------
+    count : how many.
+    allowed : what torch was allowed before the first of them came.
+    """
+
+    count: int = 0
+    allowed: int = 1
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_depth = _Depth()
+_callers = _Callers()
+
+
 @contextmanager
 def workers(device: str) -> Iterator[int]:
     """Keep torch's operations on one thread each, and give the number of threads free for work.
 
-    That is the number that torch was allowed before, and is afterwards; one if not on a CPU.
+    That is the number that torch was allowed before, and is afterwards; one inside of another use,
+    or if not on a CPU. Several threads may be in here at once. Torch keeps its number by thread,
+    but one that is new to torch begins with what any other has set last: what such a thread finds
+    here is perhaps our own 1, so that all leave with what the first has found.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    with _callers.lock:
+        outermost = _depth.value == 0
+        if outermost:
+            if _callers.count == 0:
+                _callers.allowed = torch.get_num_threads()
+            _callers.count += 1
+        _depth.value += 1
+        allowed = _callers.allowed
+        torch.set_num_threads(1)
     try:
-        yield threads if torch.device(device).type == "cpu" else 1
+        yield allowed if outermost and torch.device(device).type == "cpu" else 1
     finally:
-        torch.set_num_threads(threads)
+        with _callers.lock:
+            _depth.value -= 1
+            if outermost:
+                _callers.count -= 1
+                torch.set_num_threads(allowed)
 
 
 def apply(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
@@ -37,5 +78,11 @@ def apply(function: Callable[[Item], Result], items: Iterable[Item], threads: in
     items = list(items)
     if threads == 1 or len(items) < 2:  # new threads cost more than a short piece of work
         return [function(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads, initializer=_join) as pool:
         return list(pool.map(function, items))
+
+
+def _join() -> None:
+    """Make a new thread one of the workers, for all its life."""
+    _depth.value = 1
+    torch.set_num_threads(1)
