@@ -222,8 +222,8 @@ def test_truncation_saves_fits():
     game = FunctionGame(30, lambda members: 1 - 0.5 ** members.sum(axis=1))
     full = data_shapley(game, rng(), max_permutations=20)
     cut = data_shapley(game, rng(), max_permutations=20, tolerance=0.01)
-    assert full.record["fits"] == 20 * 30
-    assert cut.record["fits"] == 20 * 7
+    assert full.record["positions"] == 20 * 30
+    assert cut.record["positions"] == 20 * 7
     np.testing.assert_allclose(cut.values, full.values, atol=0.01)
 
 
@@ -334,7 +334,9 @@ def test_the_smallest_penalty_of_ame_is_larger_for_more_points_than_coalitions(n
     utilities = game.utilities(members)
     centred = features - features.mean(axis=0)
     largest = np.abs(centred.T @ (utilities - utilities.mean())).max() / 40
-    assert found.record["smallest_penalty"] == pytest.approx(share * largest, rel=1e-4)
+    assert found.record["least_tried_penalty"] == pytest.approx(share * largest, rel=1e-4)
+    chosen = average_marginal_effect(game, rng(), num_models=10, smallest_penalty=0.02)
+    assert chosen.record["least_tried_penalty"] == pytest.approx(0.02 * largest, rel=1e-4)
 
 
 # DU-Shapley
@@ -488,6 +490,9 @@ def test_what_cannot_be_estimated_is_refused():
         influence_subsample(game, rng(), proportion=0.1)
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         average_marginal_effect(game, rng(), rates=(0.5, 1.0))
+    for smallest in (0.0, 1.0):
+        with pytest.raises(ValueError, match="smallest_penalty must lie between 0 and 1"):
+            average_marginal_effect(game, rng(), smallest_penalty=smallest)
     for num_pools in (0, 7):
         with pytest.raises(ValueError, match="even and at least 2"):
             du_shapley(game, rng(), num_pools=num_pools)

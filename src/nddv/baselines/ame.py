@@ -23,6 +23,7 @@ def average_marginal_effect(
     rng: np.random.Generator,
     num_models: int = 1000,
     rates: Sequence[float] = (0.2, 0.4, 0.6, 0.8),
+    smallest_penalty: float | None = None,
 ) -> Values:
     """AME_i = E_p E_{S ~ Bernoulli(p)} [U(S ∪ i) − U(S∖i)] with p uniform on ``rates``.
 
@@ -34,19 +35,24 @@ def average_marginal_effect(
     ----------
     num_models : coalitions drawn for each rate.
     rates : probabilities with which a point is in a coalition, each in (0, 1).
+    smallest_penalty : of the 100 that are tried, relative to the least that sets all coefficients
+        to zero; in (0, 1). None: 1e-3, scikit-learn's, or 1e-1 if there are no fewer points than
+        coalitions, for which smaller penalties all but interpolate, at a high price.
     """
     from sklearn.linear_model import LassoCV
 
     if not all(0 < rate < 1 for rate in rates):
         raise ValueError(f"rates must lie strictly between 0 and 1, got {list(rates)}")
+    if smallest_penalty is not None and not 0 < smallest_penalty < 1:
+        raise ValueError(f"smallest_penalty must lie between 0 and 1, got {smallest_penalty}")
     # One coalition of each rate in turn: the folds, which are runs of rows, are alike.
     p = np.tile(np.asarray(rates, dtype=np.float64), num_models)[:, None]
     members = rng.random((len(p), game.n)) < p
     features, scale = inclusion_features(members, p)
-    # With more points than coalitions, smaller penalties all but interpolate, at a high price.
-    smallest = 1e-3 if len(p) > game.n else 1e-1
+    if smallest_penalty is None:
+        smallest_penalty = 1e-3 if len(p) > game.n else 1e-1
     # In single precision the lasso takes half the time, and moves coefficients by 1e-9.
-    lasso = LassoCV(cv=5, eps=smallest).fit(
+    lasso = LassoCV(cv=5, eps=smallest_penalty).fit(
         features.astype(np.float32), game.utilities(members).astype(np.float32)
     )
     values = scale * lasso.coef_.astype(np.float64)
@@ -54,7 +60,7 @@ def average_marginal_effect(
     record = {
         "fits": len(p),
         "penalty": float(lasso.alpha_),
-        "smallest_penalty": float(lasso.alphas_[-1]),
+        "least_tried_penalty": float(lasso.alphas_[-1]),
         "tied": int(counts[counts > 1].sum()),
     }
     return Values(values, record=record)

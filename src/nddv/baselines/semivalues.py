@@ -73,19 +73,21 @@ def permutation_semivalues(
     max_permutations : at least 2; where sampling ends at the latest.
     precision : sampling ends when no standard error, of any point and semivalue, exceeds this, in
         units of the utility. Checked after each batch. At 0 only values without any spread do.
-    tolerance : a permutation is cut once its utility is this close to U(N), and the rest of it
-        contributes nothing (Ghorbani and Zou's truncation). 0: never; the values are then unbiased.
+    tolerance : a permutation is cut once its utility is this close to U(N), and U(N) fills the rest
+        (Ghorbani and Zou's truncation but for the filling; see ``nddv.coalitions.game``). The next
+        point gets what is left, at most the tolerance, all later ones nothing: Shapley values still
+        sum to U(N) − U(∅). 0: never; the values are then unbiased.
     batch : permutations walked at once.
 
     Returns
     -------
     name -> Values with standard errors over permutations. The record tells how many permutations
-    and positions were evaluated, and U(∅) and U(N).
+    there were, how many positions up to their cuts, and U(∅) and U(N).
     """
     if max_permutations < 2:
         raise ValueError(f"max_permutations must be at least 2, got {max_permutations}")
     stacked = np.stack(list(weights.values()))
-    done, fits = 0, 0
+    done, positions = 0, 0
     mean, squares = np.zeros_like(stacked), np.zeros_like(stacked)
     stderr = np.full_like(stacked, np.inf)
     while done < max_permutations and stderr.max() > precision:
@@ -93,7 +95,7 @@ def permutation_semivalues(
         orders = rng.permuted(np.broadcast_to(np.arange(game.n), (count, game.n)), axis=1)
         utilities, evaluated = game.walk(orders, tolerance)
         new = walk_contributions(utilities, orders, stacked)
-        fits += int(evaluated.sum())
+        positions += int(evaluated.sum())
 
         # Means and sums of squared deviations of two samples put together (Chan et al. 1979).
         total = done + count
@@ -105,7 +107,7 @@ def permutation_semivalues(
             stderr = np.sqrt(squares / (done * (done - 1)))
     record = {
         "permutations": done,
-        "fits": fits,
+        "positions": positions,
         "largest_stderr": float(stderr.max()),
         "utility_empty": float(utilities[0, 0]),
         "utility_all": float(utilities[0, -1]),
