@@ -9,6 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+class NoValues(ValueError):
+    """A rule has no values for these data; the reason is shown in their place."""
+
+
 @dataclass(frozen=True)
 class Values:
     """One score per training point, higher is better for every method, always.
@@ -28,6 +32,6 @@ class Values:
         if self.values.ndim != 1:
             raise ValueError(f"values must be one-dimensional, got shape {self.values.shape}")
         if not np.isfinite(self.values).all():
-            raise ValueError(f"{np.sum(~np.isfinite(self.values))} values are not finite")
+            raise NoValues(f"{np.sum(~np.isfinite(self.values))} values are not finite")
         if self.stderr is not None and self.stderr.shape != self.values.shape:
             raise ValueError("stderr must have the shape of values")

@@ -11,6 +11,7 @@ import pytest
 from nddv.baselines.chance import random_values
 from nddv.baselines.loss import small_loss
 from nddv.baselines.neighbours import knn_shapley
+from nddv.values import NoValues
 
 
 def brute_force_shapley(n, utility):
@@ -104,7 +105,7 @@ def test_knn_shapley_refuses_nonsense():
     one = np.zeros((1, 1))
     with pytest.raises(ValueError, match="k must be at least 1"):
         knn_shapley(one, np.zeros(1, int), one, np.zeros(1, int), 0)
-    with pytest.raises(ValueError, match="at least one training"):
+    with pytest.raises(NoValues, match="at least one training"):
         knn_shapley(one[:0], np.zeros(0, int), one, np.zeros(1, int), 1)
 
 

@@ -17,7 +17,7 @@ from nddv.baselines.neighbours import knn_shapley
 from nddv.baselines.oob import data_oob
 from nddv.baselines.transport import lava
 from nddv.baselines.volume import volume_shapley
-from nddv.values import Values
+from nddv.values import NoValues, Values
 
 SEED = 100
 
@@ -37,6 +37,7 @@ RULES = {
     "singular_oob": (singular_oob, {"num_models": 60}),
 }
 WITH_EIGENVALUES = {"eigen_value", "singular_lava", "singular_oob"}
+WITH_TWO_CLASSES = {"data_oob-logistic", "data_oob-trees", "small_loss", "singular_oob"}
 
 
 def plain():
@@ -66,6 +67,11 @@ def two_point_class():
     return X, y, X_valid, y_valid
 
 
+def one_class():
+    X, y, X_valid, y_valid = plain()
+    return X, np.ones_like(y), X_valid, y_valid
+
+
 def class_that_only_validation_has():
     X, y, X_valid, y_valid = plain()
     y_valid[:2] = 2
@@ -88,10 +94,15 @@ DATA = [
     constant_features,
     duplicate_rows,
     two_point_class,
+    one_class,
     class_that_only_validation_has,
     one_validation_class,
     more_features_than_points,
 ]
+UNDEFINED = {
+    **{(name, more_features_than_points): "Eigen-Value is undefined" for name in WITH_EIGENVALUES},
+    **{(name, one_class): "at least two classes" for name in WITH_TWO_CLASSES},
+}
 
 
 def value(name, data, seed=SEED):
@@ -108,8 +119,8 @@ def value(name, data, seed=SEED):
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("name", RULES)
 def test_values_of_awkward_data_are_finite(name, data):
-    if name in WITH_EIGENVALUES and data is more_features_than_points:
-        with pytest.raises(ValueError, match="Eigen-Value is undefined"):
+    if (name, data) in UNDEFINED:
+        with pytest.raises(NoValues, match=UNDEFINED[name, data]):
             value(name, data())
         return
     found = value(name, data())

@@ -13,6 +13,7 @@ from nddv.baselines.class_wise import (
     draw_others,
     logistic_class_accuracies,
 )
+from nddv.values import NoValues
 
 SEED = 100
 
@@ -81,6 +82,14 @@ def exact_values(class_accuracies, y):
 
 def test_mean_over_all_samples_is_that_of_pydvl(logistic):
     np.testing.assert_allclose(exact_values(logistic, Y), PYDVL, atol=1e-9)
+
+
+def test_single_precision_gives_the_same_values(logistic):
+    coalitions = (np.arange(2**7)[:, None] >> np.arange(7)) % 2 == 1
+    single = logistic_class_accuracies(X, Y, X_VALID, Y_VALID, 3, C=10.0, dtype="float32")
+    np.testing.assert_array_equal(single(coalitions), logistic(coalitions))
+    with pytest.raises(ValueError, match="float32 or float64, got 'float16'"):
+        logistic_class_accuracies(X, Y, X_VALID, Y_VALID, 3, dtype="float16")
 
 
 def test_contributions_do_not_depend_on_chunks(logistic, monkeypatch):
@@ -178,7 +187,7 @@ def test_many_points():
 
 def test_what_cannot_be_estimated_is_refused(logistic):
     rng = np.random.default_rng(SEED)
-    with pytest.raises(ValueError, match="at least two classes"):
+    with pytest.raises(NoValues, match="at least two classes"):
         class_wise_shapley(logistic, np.zeros(7, dtype=int), rng)
     with pytest.raises(ValueError, match="num_samples must be at least 2"):
         class_wise_shapley(logistic, Y, rng, num_samples=1)

@@ -8,6 +8,7 @@ import pytest
 from nddv.baselines.eigen import eigen_value, singular_lava, singular_oob
 from nddv.baselines.oob import data_oob
 from nddv.baselines.transport import lava
+from nddv.values import NoValues
 
 SEED = 100
 
@@ -78,7 +79,7 @@ def test_eigen_value_depends_neither_on_order_nor_on_units_nor_on_constant_featu
     ],
 )
 def test_eigen_value_says_where_it_is_undefined(X, reason):
-    with pytest.raises(ValueError, match=f"Eigen-Value is undefined.*{reason}"):
+    with pytest.raises(NoValues, match=f"Eigen-Value is undefined.*{reason}"):
         eigen_value(X.astype(np.float32))
 
 

@@ -8,6 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from nddv.baselines.oob import data_oob, logistic_predictions, out_of_bag_means
+from nddv.values import NoValues
 
 SEED = 100
 
@@ -109,5 +110,5 @@ def test_data_oob_refuses_nonsense():
         data_oob(X, y, rng, num_models=3)
     with pytest.raises(ValueError, match="'logistic' or 'trees', got 'knn'"):
         data_oob(X, y, rng, "knn")
-    with pytest.raises(ValueError, match="at least two classes"):
+    with pytest.raises(NoValues, match="at least two classes"):
         data_oob(X, np.zeros(60, int), rng)

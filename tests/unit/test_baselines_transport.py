@@ -8,6 +8,7 @@ import torch
 from scipy.optimize import linprog
 
 from nddv.baselines.transport import annealing, half_squared_distances, lava, sinkhorn
+from nddv.values import NoValues
 
 SEED = 100
 
@@ -100,7 +101,7 @@ def test_a_label_among_the_wrong_class_lowers_the_value():
 
 def test_lava_refuses_what_has_no_value():
     X, y, X_valid, y_valid = some_data(3, 3)
-    with pytest.raises(ValueError, match="two training points and a validation point"):
+    with pytest.raises(NoValues, match="two training points and a validation point"):
         lava(X[:1], y[:1], X_valid, y_valid)
-    with pytest.raises(ValueError, match="two training points and a validation point"):
+    with pytest.raises(NoValues, match="two training points and a validation point"):
         lava(X, y, X_valid[:0], y_valid[:0])

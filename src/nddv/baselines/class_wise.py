@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nddv.baselines.semivalues import walk_contributions
-from nddv.values import Values
+from nddv.values import NoValues, Values
 
 ClassAccuracies = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
 """Coalitions (B, n) -> (B, K): a_c of every class c. A row sums to the accuracy."""
@@ -52,7 +52,7 @@ def class_wise_shapley(
     """
     classes = np.unique(y)
     if len(classes) < 2:
-        raise ValueError("class-wise Shapley values need points of at least two classes")
+        raise NoValues("class-wise Shapley values need points of at least two classes")
     if num_samples < 2:
         raise ValueError(f"num_samples must be at least 2, got {num_samples}")
     accuracy = class_accuracies(np.ones((1, len(y)), dtype=bool))[0]

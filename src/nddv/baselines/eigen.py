@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nddv.baselines.oob import data_oob
 from nddv.baselines.transport import lava
-from nddv.values import Values
+from nddv.values import NoValues, Values
 
 SMALLEST_RATIO = 1e-10
 """Below this ratio of extreme eigenvalues the rounding of float32 features decides the smallest."""
@@ -40,14 +40,14 @@ def eigen_value(X: NDArray[np.floating]) -> Values:
     standard = (features[:, varies] - features[:, varies].mean(axis=0)) / spread[varies]
     n, d = standard.shape
     if not 2 <= d < n:
-        raise ValueError(
+        raise NoValues(
             "Eigen-Value is undefined: it needs at least two features that vary and more points "
             f"than these, got {d} for {n} points"
         )
     eigenvalues, vectors = np.linalg.eigh(standard.T @ standard / n)
     smallest, largest = eigenvalues[0], eigenvalues[-1]
     if smallest <= SMALLEST_RATIO * largest:
-        raise ValueError(
+        raise NoValues(
             "Eigen-Value is undefined: the smallest eigenvalue of the features' covariance is 0, "
             "since some features are linear combinations of others; remove them"
         )

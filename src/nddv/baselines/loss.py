@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from nddv.values import NoValues
+
 
 def small_loss(
     X: NDArray[np.floating], y: NDArray[np.int64], C: float = 1.0, max_iter: int = 1000
@@ -25,6 +27,8 @@ def small_loss(
     -------
     (n,) values, at most 0.
     """
+    if np.ptp(y) == 0:
+        raise NoValues("logistic regression needs points of at least two classes")
     model = LogisticRegression(C=C, max_iter=max_iter).fit(X, y)
     column = np.searchsorted(model.classes_, y)
     # predict_log_proba gives −inf where the probability underflows; such points stay lowest.

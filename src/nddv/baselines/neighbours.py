@@ -14,6 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from nddv.values import NoValues
+
 CHUNK_ELEMENTS = 1_000_000
 
 
@@ -42,7 +44,7 @@ def knn_shapley(
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     if len(X) == 0 or len(X_valid) == 0:
-        raise ValueError("KNN-Shapley needs at least one training and one validation point")
+        raise NoValues("KNN-Shapley needs at least one training and one validation point")
     n = len(X)
     points, queries = np.asarray(X, dtype=np.float64), np.asarray(X_valid, dtype=np.float64)
     total = np.zeros(n)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from nddv.values import Values
+from nddv.values import NoValues, Values
 
 Batch = tuple[NDArray[np.bool_], NDArray[np.floating]]
 """Of some models: which points are out of bag (b, n), and class probabilities (b, n, classes)."""
@@ -44,7 +44,7 @@ def data_oob(
     """
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError("Data-OOB needs at least two classes")
+        raise NoValues("Data-OOB needs at least two classes")
     if learner == "logistic":
         counts = bootstrap_counts(len(X), num_models, rng)
         batches = logistic_predictions(X, labels, counts, C)

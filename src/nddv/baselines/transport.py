@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nddv.values import Values
+from nddv.values import NoValues, Values
 
 
 def lava(
@@ -47,7 +47,7 @@ def lava(
     """
     n = len(X)
     if n < 2 or len(X_valid) == 0:
-        raise ValueError(
+        raise NoValues(
             f"LAVA needs two training points and a validation point, got {n} and {len(X_valid)}"
         )
     points = torch.as_tensor(np.asarray(X, dtype=np.float64), device=device)
