@@ -7,9 +7,12 @@ import pytest
 from scipy.stats import spearmanr
 
 from nddv import NDDV
+from nddv.audit.certificates import SAMPLES_ONLY
 from nddv.audit.retraining import leave_one_out_retrained
+from nddv.audit.run import audit_retraining
 from nddv.evaluation.detection import f1_score, flag_lowest
 from nddv.problems import make_problem
+from nddv.valuation import nddv_values
 
 pytestmark = pytest.mark.slow
 
@@ -43,6 +46,19 @@ def test_participation_predicts_retraining_on_real_tables(
     real_table, dataset: str, corruption: str
 ) -> None:
     assert fidelity(real_table(dataset), corruption) >= 0.95
+
+
+@pytest.mark.parametrize("dataset", ["2dplanes", "digits"])
+def test_participation_certifies_orders_of_leave_one_out(dataset: str) -> None:
+    """Most of 40 pairs, and every certified order is that of retraining, as the theorem says."""
+    problem, _ = make_problem(dataset, 300, "label10", SEED, SIDE)
+    readouts = ["participation", "terminal", "path"]
+    values = nddv_values(problem, SEED, readouts)
+    rows = audit_retraining(problem, SEED, values, {}, 60, 40, 5, [0.01], 0.05)["certificates"]
+    raw = rows[rows["readout"] == "nddv-participation (raw)"]
+    assert raw["certified_hoeffding"].mean() > 0.5
+    certified = rows[rows["certified_hoeffding"] & (rows["readout"] != SAMPLES_ONLY)]
+    assert certified["agrees"].astype(bool).all()
 
 
 @pytest.mark.parametrize(("dataset", "at_least"), [("2dplanes", 0.72), ("digits", 0.90)])

@@ -11,6 +11,7 @@ import pytest
 from nddv.audit.errors import error_terms, gap_quantiles, normalised, scale_factor
 from nddv.audit.marginals import Marginals, from_arrays, reference_marginals, to_arrays
 from nddv.audit.ranks import rank_correlations
+from nddv.baselines.semivalues import beta_weights
 from nddv.coalitions.game import walk_prefixes
 from nddv.files import load_arrays, save_arrays
 
@@ -33,8 +34,8 @@ class TableGame:
 
 
 def of(loo, walks):
-    zero = np.zeros(len(loo))
-    return Marginals(np.asarray(loo, float), np.asarray(walks, float), zero, zero)
+    zero, walks = np.zeros(len(loo)), np.asarray(walks, float)
+    return Marginals(np.asarray(loo, float), walks, np.zeros(walks.shape, int), zero, zero)
 
 
 def test_marginals_are_those_of_the_coalitions():
@@ -42,13 +43,19 @@ def test_marginals_are_those_of_the_coalitions():
     found = reference_marginals(game, np.random.default_rng(SEED), 4000, 4000)
     everyone = game.table[15]
     np.testing.assert_array_equal(found.loo, everyone - game.table[[14, 13, 11, 7]])
-    shapley = np.zeros(4)
+    shapley, beta = np.zeros(4), np.zeros(4)
     for order in permutations(range(4)):
         before = 0
-        for i in order:
-            shapley[i] += (game.table[before | 1 << i] - game.table[before]) / 24
+        for size, i in enumerate(order):
+            marginal = (game.table[before | 1 << i] - game.table[before]) / 24
+            shapley[i] += marginal
+            beta[i] += beta_weights(4, 4.0, 1.0)[size] * marginal
             before |= 1 << i
-    assert (np.abs(found.shapley - shapley) < 4 * found.shapley_stderr).all()
+    values, stderr = found.semivalue("shapley")
+    assert (np.abs(values - shapley) < 4 * stderr).all()
+    values, stderr = found.semivalue("beta")
+    assert (np.abs(values - beta) < 4 * stderr).all()
+    assert np.abs(beta - shapley).max() > 0.05
     masks = np.arange(16)
     banzhaf = [
         np.mean(game.table[masks | 1 << i] - game.table[masks & ~(1 << i)]) for i in range(4)
@@ -92,43 +99,51 @@ def test_marginals_survive_a_file(tmp_path):
 
 def test_the_scale_is_that_of_least_squares_and_never_turns_scores_round():
     rng = np.random.default_rng(SEED)
-    scores, walks = rng.normal(size=50), rng.normal(size=(5, 50))
-    walks += 3 * scores
-    expected = np.linalg.lstsq(np.tile(scores, 5)[:, None], walks.ravel(), rcond=None)[0][0]
-    assert scale_factor(scores, walks) == pytest.approx(expected)
-    assert np.isnan(scale_factor(-scores, walks))
-    assert np.isnan(scale_factor(np.zeros(50), walks))
+    scores = rng.normal(size=50)
+    marginals = 3 * scores + rng.normal(size=50)
+    expected = np.linalg.lstsq(scores[:, None], marginals, rcond=None)[0][0]
+    assert scale_factor(scores, marginals) == pytest.approx(expected)
+    assert np.isnan(scale_factor(-scores, marginals))
+    assert np.isnan(scale_factor(np.zeros(50), marginals))
 
 
 def test_error_terms_by_hand():
-    marginals = of([1.0, 3.0], [[2.0, 4.0], [1.0, 5.0], [3.0, 3.0]])
-    found = error_terms({"a": np.array([1.0, 2.0])}, {"a"}, marginals, calibration=1)
-    raw, calibrated = found.to_dict("records")
+    marginals = of([4.0, 1.0, 3.0], [[9.0, 1.0, 5.0], [9.0, 3.0, 3.0]])
+    scores = {"a": np.array([2.0, 1.0, 2.0])}
+    found = error_terms(scores, {"a"}, marginals, np.array([0]))
+    raw, calibrated, zero = found.to_dict("records")
     assert raw["scale"] == "raw"
-    assert raw["epsilon_ref"] == pytest.approx(0.5)  # |1 − 1|, |2 − 3|
+    assert raw["epsilon_ref"] == pytest.approx(
+        0.5
+    )  # |1 − 1|, |2 − 3|; the first point is not audited
     assert raw["delta_ctx"] == pytest.approx(2.0)  # twice the mean of 0, 2, 2, 0
     assert raw["envelope"] == pytest.approx(3.0)
-    assert raw["loo_range"] == 2.0
-    assert calibrated["factor"] == pytest.approx(2.0)  # (1, 2)·2 = (2, 4), the first walk
-    assert calibrated["epsilon_ref"] == pytest.approx(1.0)
+    assert raw["loo_range"] == 3.0
+    assert calibrated["factor"] == pytest.approx(2.0)  # of the first point
+    assert calibrated["epsilon_ref"] == pytest.approx(1.0)  # |2 − 1|, |4 − 3|
+    assert zero["readout"] == "zero"
+    assert zero["epsilon_ref"] == pytest.approx(2.0)
 
 
 def test_the_envelope_bounds_the_mean_pair_error():
     rng = np.random.default_rng(SEED)
     for _ in range(20):
-        s, loo, walks = rng.normal(size=8), rng.normal(size=8), rng.normal(size=(6, 8))
-        row = error_terms({"a": s}, {"a"}, of(loo, walks), calibration=2).iloc[0]
-        errors = np.abs(s - walks[2:]).mean(axis=0)
+        s, loo, walks = rng.normal(size=10), rng.normal(size=10), rng.normal(size=(6, 10))
+        row = error_terms({"a": s}, {"a"}, of(loo, walks), np.array([8, 9])).iloc[0]
+        errors = np.abs(s - walks).mean(axis=0)[:8]
         i, j = np.triu_indices(8, k=1)
         assert np.mean(errors[i] + errors[j]) <= row["envelope"] + 1e-12
 
 
 def test_scores_in_other_units_are_not_audited_raw():
     marginals = of([0.0, 1.0], np.ones((3, 2)))
-    found = error_terms({"terminal": np.array([-1.0, 1.0])}, {"participation"}, marginals, 1)
-    assert list(found["scale"]) == ["calibrated"]
-    with pytest.raises(ValueError, match="calibration must leave some of the 3 walks"):
-        error_terms({}, set(), marginals, 3)
+    one = np.array([0])
+    found = error_terms({"terminal": np.array([-1.0, 1.0])}, {"participation"}, marginals, one)
+    assert list(found["readout"]) == ["terminal", "zero"]
+    assert found["scale"].iloc[0] == "calibrated"
+    for nobody in (np.array([], int), np.array([0, 1])):
+        with pytest.raises(ValueError, match="calibration must be some of the 2 points"):
+            error_terms({}, set(), marginals, nobody)
 
 
 def test_gap_quantiles_by_hand():
@@ -150,21 +165,24 @@ def test_noisy_and_clean_rows_have_the_unit_of_the_noisy_problem():
     found = normalised(rows, ["x"])["x"]
     assert list(found[:3]) == [0.5, 0.5, 2.0]
     assert np.isnan(found[3])
+    with pytest.raises(ValueError, match="several kinds of noise"):
+        normalised(pd.concat([rows, rows.assign(corruption="feature10")]), ["x"])
 
 
 def test_rank_correlations_with_known_answers():
     rng = np.random.default_rng(SEED)
     truth = rng.normal(size=400)
     walks = truth + rng.normal(size=(16, 400))  # reliability of the mean: 16/17
-    exact = Marginals(truth, walks, truth + 0.5 * rng.normal(size=400), np.full(400, 0.5))
+    sizes, noisy = np.zeros((16, 400), int), truth + 0.5 * rng.normal(size=400)
+    exact = Marginals(truth, walks, sizes, noisy, np.full(400, 0.5))
     values = {"same": np.exp(truth), "opposite": -truth, "flat": np.ones(400)}
+    values["none"] = np.empty(0)
     found = rank_correlations(values, exact).set_index(["method", "reference"])
     assert found.loc[("same", "loo"), "spearman"] == pytest.approx(1)
     assert found.loc[("opposite", "loo"), "spearman"] == pytest.approx(-1)
     assert np.isnan(found.loc[("flat", "loo"), "spearman"])
     assert found.loc[("same", "shapley"), "reliability"] == pytest.approx(16 / 17, abs=0.02)
     assert found.loc[("same", "banzhaf"), "reliability"] == pytest.approx(0.8, abs=0.04)
-    bound = np.sqrt(found["reliability"])
-    assert (
-        found["spearman"].drop(["flat"], level=0).abs() <= bound.drop(["flat"], level=0) + 0.02
-    ).all()
+    assert found.loc["none", "spearman"].isna().all()
+    told = found.drop(["flat", "none"], level=0)
+    assert (told["spearman"].abs() <= np.sqrt(told["reliability"]) + 0.02).all()

@@ -5,19 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nddv.audit.certificates import SAMPLES_ONLY
+from nddv.audit.marginals import audit_marginals
 from nddv.audit.run import (
-    IN_UNITS,
+    PARTICIPATION,
     audit_bridge,
     audit_certificates,
-    audit_marginals,
     audit_retraining,
     audit_scores,
-    fit_nddv,
+    calibration_points,
     nddv_scores,
     scaled,
 )
 from nddv.problems import make_problem
-from nddv.valuation import nddv_values, value
+from nddv.valuation import fit_nddv, nddv_values, value
+from nddv.values import Values
 
 SEED = 100
 SIDE = {"valid": 40, "test": 10, "meta": 40}
@@ -41,8 +43,8 @@ def test_scores_have_the_differences_of_the_values_and_participation_its_own_zer
     for method, s in scores.items():
         np.testing.assert_allclose(60 / 59 * (s - s.mean()), values[method].values, atol=1e-12)
     assert scores["nddv-path"].mean() == pytest.approx(0, abs=1e-12)
-    model = fit_nddv(problem, SEED, SETTINGS)
-    np.testing.assert_allclose(scores[IN_UNITS], model.sensitivities_, rtol=1e-10)
+    model = fit_nddv(problem, SEED, "participation", SETTINGS)
+    np.testing.assert_allclose(scores[PARTICIPATION], model.sensitivities_, rtol=1e-10)
 
 
 def test_both_utilities_are_audited_and_their_cost_is_told(audited, tmp_path, monkeypatch):
@@ -55,46 +57,89 @@ def test_both_utilities_are_audited_and_their_cost_is_told(audited, tmp_path, mo
     np.testing.assert_allclose(
         again["log_likelihood"].walks, marginals["log_likelihood"].walks, atol=1e-5
     )
-    frames = audit_scores(marginals, values, calibration=2)
-    assert len(frames["errors"]) == 2 * 4  # three calibrated, participation also raw
+    failed = Values(np.empty(0), record={"title": "Failed", "gap": "ValueError: too few points"})
+    frames = audit_scores(marginals, {**values, "failed": failed}, SEED, calibration=0.25)
+    errors = frames["errors"].groupby("utility")["readout"].count()
+    # three calibrated and zero; by log-likelihood, participation also raw
+    assert dict(errors) == {"accuracy": 4, "log_likelihood": 5}
     assert len(frames["gaps"]) == 2
-    assert len(frames["ranks"]) == 2 * 4 * 3
+    ranks = frames["ranks"]
+    assert len(ranks) == 2 * 5 * 3
+    assert set(ranks.loc[ranks["method"] == "failed", "gap"]) == {"ValueError: too few points"}
+
+
+def test_readouts_without_values_are_refused(audited):
+    _, values, marginals, _ = audited
+    gap = Values(np.empty(0), record={"title": "NDDV", "gap": "FloatingPointError: diverged"})
+    with pytest.raises(ValueError, match="nddv-path has no values to audit: FloatingPointError"):
+        audit_scores(marginals, {**values, "nddv-path": gap}, SEED, 0.25)
 
 
 def test_certificates_of_every_semivalue(audited):
     problem, values, marginals, _ = audited
     semivalues = ["loo", "shapley", "banzhaf", "beta"]
-    rows = audit_certificates(problem, SEED, values, marginals, semivalues, 8, 4, 0.05, 2)
-    assert len(rows) == 2 * 4 * 8 * 5  # utilities, semi-values, pairs, four scores and the control
-    certified = rows[(rows["semivalue"] == "loo") & rows["certified_hoeffding"]]
-    assert len(certified)
-    assert certified["agrees"].fillna(True).all()  # the theorem; exact here
-    again = audit_certificates(problem, SEED, values, marginals, semivalues, 8, 4, 0.05, 2)
-    assert rows.equals(again)
+    settings = (values, marginals, semivalues, 40, 4, 0.05, 0.25)
+    rows = audit_certificates(problem, SEED, *settings)
+    # three scores and the control; by log-likelihood, participation also raw
+    assert len(rows) == 40 * 4 * (4 + 5)
+    scores = rows[(rows["semivalue"] == "loo") & (rows["readout"] != SAMPLES_ONLY)]
+    certified = scores[scores["certified_hoeffding"]]
+    assert 0 < len(certified) < len(scores)
+    assert certified["agrees"].astype(bool).all()  # the theorem; exact here
+    fitted = calibration_points(60, SEED, 0.25)
+    assert not (set(rows["i"]) | set(rows["j"])) & set(fitted)
+    assert rows.equals(audit_certificates(problem, SEED, *settings))
 
 
-def test_scores_without_a_scale_keep_their_order_and_are_small():
+def test_scores_without_a_scale_certify_nothing_and_say_so(audited):
+    problem, values, marginals, _ = audited
+    turned = {method: Values(-one.values, None, one.record) for method, one in values.items()}
+    rows = [
+        audit_certificates(problem, SEED, given, marginals, ["loo"], 8, 4, 0.05, 0.25)
+        for given in (values, turned)
+    ]
+    of_terminal = [one[one["readout"] == "nddv-terminal"].groupby("utility") for one in rows]
+    for utility in marginals:
+        # one of the two signs fits
+        notes = {set(one.get_group(utility)["note"]).pop() for one in of_terminal}
+        assert notes == {"", "no positive factor fits"}
+    for one in rows:
+        blank = one[one["note"] != ""]
+        assert len(blank)
+        assert not blank["certified_bernstein"].any()
+        assert blank["score_gap"].isna().all()
+        assert blank["agrees"].isna().all()
+
+
+def test_scales_are_fitted_to_some_points():
     s = np.array([1.0, 2.0, 4.0])
-    found = scaled({IN_UNITS: s}, np.array([[-1.0, -2.0, -4.0]]))
-    np.testing.assert_array_equal(found[f"{IN_UNITS} (raw)"], s)
-    assert (np.diff(found[IN_UNITS]) > 0).all()
-    assert np.abs(found[IN_UNITS]).max() < 1e-8
-    some = scaled({IN_UNITS: s}, np.array([[3.0, 6.0]]), np.array([0, 1]))
-    np.testing.assert_allclose(some[IN_UNITS], 3 * s)
+    found = scaled({PARTICIPATION: s}, {PARTICIPATION}, np.array([0, 1]), np.array([3.0, 6.0]))
+    np.testing.assert_allclose(found[PARTICIPATION], 3 * s)
+    np.testing.assert_array_equal(found[f"{PARTICIPATION} (raw)"], s)
+    assert scaled({"a": s}, set(), np.array([0]), np.array([-3.0])) == {"a": None}
 
 
 def test_retraining_audit(audited):
     problem, values, _, _ = audited
-    found = audit_retraining(problem, SEED, values, SETTINGS, 15, 8, 10, [0.05, 0.1], 0.05)
+    given = (SETTINGS, 15, 8, 10, [0.05, 0.1], 0.05)
+    found = audit_retraining(problem, SEED, values, *given)
     fidelity = found["fidelity"].set_index("method")["spearman"]
     assert set(fidelity.index) == set(values)
-    assert fidelity[IN_UNITS] > 0.9
+    assert fidelity[PARTICIPATION] > 0.9
     assert len(found["datamodelling"]) == 2 * len(values)
     certificates = found["certificates"]
     assert certificates["exact"].all()
     in_pairs = set(certificates["i"]) | set(certificates["j"])
     assert not in_pairs & set(found["marginals"]["point"])  # calibrated on other points
-    assert certificates.loc[certificates["certified_hoeffding"], "agrees"].all()
+    ours = certificates[certificates["readout"] == f"{PARTICIPATION} (raw)"]
+    assert ours["certified_hoeffding"].mean() > 0.5
+    assert ours.loc[ours["certified_hoeffding"], "agrees"].astype(bool).all()
+
+
+def test_values_of_another_model_are_not_audited_by_retraining(audited):
+    problem, values, _, _ = audited
+    with pytest.raises(ValueError, match="not those of the model that is retrained"):
+        audit_retraining(problem, SEED, values, {"epochs": 3}, 15, 8, 10, [0.1], 0.05)
 
 
 def test_bridge_audit(audited):

@@ -30,7 +30,7 @@ MICRO = {
         "controls": ["small-loss"],
         "marginals": {
             **{"datasets": ["2dplanes", "imagenet100@resnet50"], "n": 60},
-            **{"permutations": 4, "calibration": 1, "coalitions": 60},
+            **{"permutations": 4, "coalitions": 60},
         },
         "certificates": {"pairs": 4, "samples": 3},
         "retraining": {

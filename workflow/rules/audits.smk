@@ -13,7 +13,7 @@ NDDV_SETTINGS = config["settings"]["nddv"]
 
 def audit_settings(part):
     """The settings of a part of the audits, without what its problems are."""
-    about = ("datasets", "n", "corruptions", "calibration")
+    about = ("datasets", "n", "corruptions")
     return {key: value for key, value in AUDITS[part].items() if key not in about}
 
 
@@ -35,7 +35,7 @@ rule audit_marginals:
         runtime=240,
     params:
         settings={**audit_settings("marginals"), **GAME},
-        sources=source_hash("audit.marginals", "valuation", "coalitions"),
+        sources=source_hash("audit.marginals", "coalitions"),
     message:
         "Marginals of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"
     script:
@@ -67,7 +67,7 @@ rule audit_scores:
         runtime=10,
     params:
         seeds=SEEDS,
-        calibration=AUDITS["marginals"]["calibration"],
+        calibration=AUDITS["calibration"],
         sources=source_hash("audit.run"),
     message:
         "Error terms and ranks of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
@@ -96,7 +96,7 @@ rule audit_certificates:
         settings={
             **AUDITS["certificates"],
             **GAME,
-            "calibration": AUDITS["marginals"]["calibration"],
+            "calibration": AUDITS["calibration"],
         },
         sources=source_hash("audit.run", "coalitions"),
     message:

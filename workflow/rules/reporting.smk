@@ -119,26 +119,34 @@ def certificate_rows():
     ]
 
 
-# Title, part of the audits, and the rows that each table of the audits is made of.
+# Title, parts of the audits, and the rows that each table of the audits is made of.
 AUDIT_TABLES = {
-    "epsilon_delta": ("Error terms of finite marginals", "marginals", ["errors"]),
+    "epsilon_delta": ("Error terms of finite marginals", ["marginals"], ["errors"]),
     "value_gaps": (
         "Gaps of leave-one-out marginals between points",
-        "marginals",
+        ["marginals"],
         ["gaps", "errors"],
     ),
     "rank_correlations": (
         "Rank correlations with retraining",
-        "marginals",
+        ["marginals"],
         ["ranks"],
     ),
-    "certificates": ("Certified orders of pairs", "marginals", ["certificates"]),
+    "certificates": (
+        "Certified orders of pairs",
+        ["marginals", "retraining"],
+        ["certificates"],
+    ),
     "retraining_fidelity": (
         "Leave-one-out retraining of the NDDV model",
-        "retraining",
+        ["retraining"],
         ["fidelity"],
     ),
-    "datamodelling": ("Linear datamodelling scores", "retraining", ["datamodelling"]),
+    "datamodelling": (
+        "Linear datamodelling scores",
+        ["retraining"],
+        ["datamodelling"],
+    ),
 }
 AUDIT_ROWS = {
     **{
@@ -157,11 +165,22 @@ AUDIT_ROWS = {
 
 def audit_table_input(wildcards):
     """The rows of a table by their kind, and the published numbers where the paper has some."""
-    rows = {kind: AUDIT_ROWS[kind] for kind in AUDIT_TABLES[wildcards.audit][2]}
+    _, parts, kinds = AUDIT_TABLES[wildcards.audit]
+    rows = {kind: AUDIT_ROWS[kind] for kind in kinds}
+    if parts == ["marginals"]:
+        records = f"results/audits/{ADDRESS}/marginals.json"
+        rows["records"] = of_all_seeds(records, "marginals")
     published = f"config/paper/{wildcards.audit}.csv"
     if os.path.exists(os.path.join(workflow.basedir, published)):
         rows["published"] = project_file(published)
     return rows
+
+
+def audit_gaps(wildcards):
+    """The problems of a table whose data sets cannot be had."""
+    return [
+        gap for part in AUDIT_TABLES[wildcards.audit][1] for gap in AUDIT_GAPS[part]
+    ]
 
 
 rule audit_table:
@@ -191,7 +210,7 @@ rule audit_table:
     params:
         kinds=lambda wildcards: AUDIT_TABLES[wildcards.audit][2],
         title=lambda wildcards: AUDIT_TABLES[wildcards.audit][0],
-        gaps=lambda wildcards: AUDIT_GAPS[AUDIT_TABLES[wildcards.audit][1]],
+        gaps=audit_gaps,
         config=config_hash([AUDITS, config["settings"]]),
         seeds=SEEDS,
         corrupt_valid=config["corrupt_valid"],

@@ -1,7 +1,6 @@
 """Retrain on the coalitions of one problem: its reference marginals, and what they cost."""
 
-from nddv.audit.marginals import to_arrays
-from nddv.audit.run import audit_marginals
+from nddv.audit.marginals import audit_marginals, to_arrays
 from nddv.files import log_to, save_arrays, write_json
 from nddv.problems import load_problem
 

@@ -13,7 +13,7 @@ def main(marginals_paths, values_paths, seeds, calibration, problem, outputs):
     parts = {name: [] for name in outputs}
     for seed, path in zip(seeds, marginals_paths, strict=True):
         of_seed = {one.record["method"]: one for one in values if one.record["seed"] == seed}
-        found = audit_scores(from_arrays(load_arrays(path)), of_seed, calibration)
+        found = audit_scores(from_arrays(load_arrays(path)), of_seed, seed, calibration)
         for name in outputs:
             parts[name].append(found[name].assign(**problem, seed=seed))
     for name, path in outputs.items():

@@ -4,19 +4,20 @@ from pathlib import Path
 
 import pandas as pd
 
-from nddv.files import log_to
-from nddv.reporting.audits import TABLES, write_audit
+from nddv.files import log_to, read_json
+from nddv.reporting.audits import TABLES, cost, write_audit
 from nddv.reporting.tables import Provenance
 
 
-def main(name, title, rows_paths, published_path, gaps, provenance, csv_path):
+def main(name, title, rows_paths, published_path, gaps, record_paths, provenance, csv_path):
     rows = {
         kind: pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
         for kind, paths in rows_paths.items()
     }
     published = pd.read_csv(published_path, comment="#") if published_path else None
     table = TABLES[name](rows, published, gaps)
-    write_audit(Path(csv_path).with_suffix(""), name, table, title, provenance)
+    remark = cost([read_json(path) for path in record_paths]) if record_paths else ""
+    write_audit(Path(csv_path).with_suffix(""), name, table, title, provenance, remark)
 
 
 if __name__ == "__main__":
@@ -27,6 +28,7 @@ if __name__ == "__main__":
             {kind: snakemake.input[kind] for kind in snakemake.params.kinds},
             snakemake.input.get("published"),
             snakemake.params.gaps,
+            snakemake.input.get("records"),
             Provenance(
                 snakemake.params.config, snakemake.params.seeds, snakemake.params.corrupt_valid
             ),

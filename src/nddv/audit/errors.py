@@ -5,16 +5,21 @@ e_i(A) + e_j(A) over contexts A. Since e_i(A) ≤ |s_i − Δ_i(N∖i)| + |Δ_i(
 over all pairs is at most 2 ε̂_ref + δ̂_ctx, where ε̂_ref is the mean over points of |s_i − Δ_i(N∖i)|,
 the discrepancy at the reference coalition N∖i (leave-one-out), and δ̂_ctx is twice the mean over
 points and contexts of |Δ_i(A) − Δ_i(N∖i)|, the variation of marginals over contexts at both ends of
-a pair. Contexts are the points that come before i in random orders. Scores are multiplied by one
-positive factor, fitted by least squares to the marginals in other orders; "raw" scores are not.
-A value gap is |Δ_i(N∖i) − Δ_j(N∖j)|. Every number is divided by max − min over points of the
-leave-one-out marginals of the noisy problem of the same data set, size, seed and utility, for noisy
-and clean rows alike. Where that is zero, leaving one point out changes nothing: there is no number.
+a pair. Contexts are the points that come before i in random orders, those of the Shapley value.
+Scores are multiplied by one positive factor, fitted by least squares to the leave-one-out marginals
+of a quarter of the points; all terms are means over the others. Raw scores are not multiplied; only
+participation under log-likelihood has them, being a derivative of the log-likelihood, though of the
+NDDV model. A score of zero everywhere is shown for comparison: a score with a larger ε̂_ref says
+less of the size of marginals than nothing does. A value gap is |Δ_i(N∖i) − Δ_j(N∖j)|, over all
+pairs. Every number is divided by max − min over points of the leave-one-out marginals of the noisy
+problem of the same data set, size, seed and utility, for noisy and clean rows alike (of the problem
+itself, if there is no noisy one). Where that is zero, leaving one point out changes nothing, and
+there is no number; the note says in how many seeds there is one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,56 +29,61 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from nddv.audit.marginals import Marginals
 
+ZERO = "zero"
+"""What a score of zero everywhere is called among the readouts."""
+
 QUANTILES = (0.5, 0.75, 0.9)
 PROBLEM_OF_SEED = ["dataset", "n", "seed", "utility"]
 
 
 def scale_factor(scores: NDArray[np.float64], marginals: NDArray[np.float64]) -> float:
-    """The one factor that makes scores (n,) closest to marginals (M, n), by least squares.
+    """The one factor that makes scores (k,) closest to marginals (k,), by least squares.
 
     Scores of the terminal and path readouts have a scale of their own. The factor may only change
     that scale: where it is not positive, the scores have no order in common with these marginals,
     and the answer is NaN.
     """
     square = float(scores @ scores)
-    if square == 0:
-        return float("nan")
-    factor = float(scores @ marginals.mean(axis=0)) / square
+    factor = float(scores @ marginals) / square if square > 0 else 0.0
     return factor if factor > 0 else float("nan")
 
 
 def error_terms(
     scores: Mapping[str, NDArray[np.float64]],
-    in_units: set[str],
+    raw: Collection[str],
     marginals: Marginals,
-    calibration: int,
+    calibration: NDArray[np.intp],
 ) -> pd.DataFrame:
     """ε̂_ref, δ̂_ctx and the envelope of every readout, in units of the utility.
 
     Parameters
     ----------
     scores : readout -> s (n,).
-    in_units : readouts whose scores are in units of the utility; these are audited as they are too.
-    marginals : of the same points. The first ``calibration`` walks fit the scale of the scores, the
-        others are the contexts of the audit.
+    raw : readouts whose scores are in units of the utility; these are audited as they are too.
+    marginals : of the same points.
+    calibration : (k,) points that the scale is fitted to; the others are audited.
 
     Returns
     -------
-    One row per readout and ``scale`` ("raw" or "calibrated"), with the ``factor``, ``epsilon_ref``,
-    ``delta_ctx``, ``envelope`` and ``loo_range``, the range of the leave-one-out marginals.
+    One row per readout and ``scale`` ("raw" or "calibrated"), and one for a score of ``ZERO``, with
+    the ``factor``, ``epsilon_ref``, ``delta_ctx``, ``envelope`` and ``loo_range``, the range of the
+    leave-one-out marginals.
     """
-    if not 0 < calibration < len(marginals.walks):
+    loo = marginals.loo
+    audited = np.setdiff1d(np.arange(len(loo)), calibration)
+    if not 0 < len(audited) < len(loo):
         raise ValueError(
-            f"calibration must leave some of the {len(marginals.walks)} walks, got {calibration}"
+            f"calibration must be some of the {len(loo)} points and leave others to audit, "
+            f"got {len(np.unique(calibration))}"
         )
-    fitted, audited = marginals.walks[:calibration], marginals.walks[calibration:]
-    delta = 2 * np.abs(audited - marginals.loo).mean()
+    delta = 2 * np.abs(marginals.walks[:, audited] - loo[audited]).mean()
     rows = []
-    for readout, s in scores.items():
-        factors = {"raw": 1.0} if readout in in_units else {}
-        factors["calibrated"] = scale_factor(s, fitted)
+    for readout, s in [*scores.items(), (ZERO, np.zeros_like(loo))]:
+        factors = {"raw": 1.0} if readout in (*raw, ZERO) else {}
+        if readout != ZERO:
+            factors["calibrated"] = scale_factor(s[calibration], loo[calibration])
         for scale, factor in factors.items():
-            epsilon = np.abs(factor * s - marginals.loo).mean()
+            epsilon = np.abs(factor * s[audited] - loo[audited]).mean()
             rows.append(
                 {
                     "readout": readout,
@@ -82,7 +92,7 @@ def error_terms(
                     "epsilon_ref": epsilon,
                     "delta_ctx": delta,
                     "envelope": 2 * epsilon + delta,
-                    "loo_range": np.ptp(marginals.loo),
+                    "loo_range": np.ptp(loo),
                 }
             )
     return pd.DataFrame(rows)
@@ -98,10 +108,15 @@ def gap_quantiles(marginals: Marginals) -> pd.DataFrame:
 
 
 def normalised(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Columns in the unit that the module defines; a clean problem alone has its own."""
+    """Columns in the unit that the module defines."""
     noisy = rows[rows["corruption"] != "clean"]
-    ranges = noisy.groupby(PROBLEM_OF_SEED)["loo_range"].first().rename("unit")
-    joined = rows.join(ranges, on=PROBLEM_OF_SEED)
+    problems = noisy.groupby(PROBLEM_OF_SEED)
+    if len(noisy) and problems["corruption"].nunique().max() > 1:
+        raise ValueError(
+            "a data set is audited under several kinds of noise, so that its unit is not defined: "
+            "name one noise, and clean, in the corruptions of the audits"
+        )
+    joined = rows.join(problems["loo_range"].first().rename("unit"), on=PROBLEM_OF_SEED)
     unit = joined["unit"].fillna(joined["loo_range"]).replace(0.0, np.nan)
     return rows.assign(**{column: rows[column] / unit for column in columns})
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nddv.baselines.leave_one_out import leave_one_out
-from nddv.baselines.semivalues import walk_contributions
+from nddv.baselines.semivalues import beta_weights, walk_contributions
 from nddv.baselines.subsamples import data_banzhaf
 from nddv.coalitions.game import Game
+from nddv.coalitions.predict import MEASURES
+from nddv.files import measure, versions
+from nddv.problems.problem import Problem
+from nddv.valuation import logistic_game
+
+STREAM = 1
+"""Of random numbers: that of the rules, so that a cache may already have what they fitted."""
 
 BATCH = 8
 """Orders walked at once; what an interruption loses is at most their fits."""
@@ -26,25 +34,44 @@ class Marginals:
     loo : (n,) at the reference coalition C = N∖i, exact.
     walks : (M, n) at the points that come before i in each of M random orders: contexts of i drawn
         by the law of the Shapley value.
+    sizes : (M, n) number of these points.
     banzhaf, banzhaf_stderr : (n,) mean over coalitions that hold every point with probability ½.
     """
 
     loo: NDArray[np.float64]
     walks: NDArray[np.float64]
+    sizes: NDArray[np.int64]
     banzhaf: NDArray[np.float64]
     banzhaf_stderr: NDArray[np.float64]
 
-    @property
-    def shapley(self) -> NDArray[np.float64]:
-        """Sampled Shapley values (n,)."""
-        mean: NDArray[np.float64] = self.walks.mean(axis=0)
-        return mean
+    def semivalue(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Values (n,) of "loo", "shapley", "banzhaf" or "beta", and their standard errors (n,)."""
+        if name == "loo":
+            return self.loo, np.zeros_like(self.loo)
+        if name == "banzhaf":
+            return self.banzhaf, self.banzhaf_stderr
+        if name not in ("shapley", "beta"):
+            raise ValueError(f"unknown semi-value {name!r}: loo, shapley, banzhaf or beta")
+        weights = beta_weights(len(self.loo), 4.0, 1.0)[self.sizes] if name == "beta" else 1.0
+        draws = weights * self.walks
+        return draws.mean(axis=0), draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
 
-    @property
-    def shapley_stderr(self) -> NDArray[np.float64]:
-        """Their standard errors (n,) over orders."""
-        spread: NDArray[np.float64] = self.walks.std(axis=0, ddof=1)
-        return spread / np.sqrt(len(self.walks))
+
+def audit_marginals(
+    problem: Problem, seed: int, permutations: int, coalitions: int, **game: Any
+) -> tuple[dict[str, Marginals], dict[str, Any]]:
+    """Reference marginals by utility, and a record of what they cost.
+
+    The coalitions of all utilities are the same, so that with a ``cache`` each is fitted once.
+    """
+    found, fitted = {}, 0
+    with measure() as run:
+        for utility in MEASURES:
+            played = logistic_game(problem, utility=utility, **game)
+            rng = np.random.default_rng([seed, STREAM])
+            found[utility] = reference_marginals(played, rng, permutations, coalitions)
+            fitted += played.fitted
+    return found, {"fits": fitted, **run.as_record(), "versions": versions()}
 
 
 def reference_marginals(
@@ -62,7 +89,8 @@ def reference_marginals(
     banzhaf = data_banzhaf(game, rng, coalitions)
     assert banzhaf.stderr is not None
     loo = leave_one_out(game).values
-    return Marginals(loo, np.concatenate(walks), banzhaf.values, banzhaf.stderr)
+    sizes = np.argsort(orders, axis=1)
+    return Marginals(loo, np.concatenate(walks), sizes, banzhaf.values, banzhaf.stderr)
 
 
 def _walk(game: Game, orders: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -70,7 +98,7 @@ def _walk(game: Game, orders: NDArray[np.intp]) -> NDArray[np.float64]:
     return walk_contributions(utilities, orders, np.ones((1, game.n)))[:, 0]
 
 
-def to_arrays(marginals: Mapping[str, Marginals]) -> dict[str, NDArray[np.float64]]:
+def to_arrays(marginals: Mapping[str, Marginals]) -> dict[str, NDArray[Any]]:
     """Marginals by utility as arrays with names, to be stored."""
     return {
         f"{utility}_{name}": array
@@ -79,7 +107,7 @@ def to_arrays(marginals: Mapping[str, Marginals]) -> dict[str, NDArray[np.float6
     }
 
 
-def from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> dict[str, Marginals]:
+def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Marginals]:
     """Undo :func:`to_arrays`."""
     utilities = [name.removesuffix("_loo") for name in arrays if name.endswith("_loo")]
     fields = Marginals.__dataclass_fields__

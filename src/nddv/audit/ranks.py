@@ -26,12 +26,12 @@ def rank_correlations(
 
     Returns
     -------
-    One row per method and ``reference``: ``spearman`` (NaN where one side is constant) and
-    ``reliability`` (1 for leave-one-out, which is exact).
+    One row per method and ``reference``: ``spearman`` (NaN where one side is constant, or where the
+    method has no values) and ``reliability`` (1 for leave-one-out, which is exact).
     """
     references = {
         "loo": (marginals.loo, 1.0),
-        "shapley": (marginals.shapley, _halves(marginals.walks)),
+        "shapley": (marginals.semivalue("shapley")[0], _halves(marginals.walks)),
         "banzhaf": (marginals.banzhaf, _by_errors(marginals.banzhaf, marginals.banzhaf_stderr)),
     }
     rows = [
@@ -49,7 +49,7 @@ def rank_correlations(
 
 def correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """Spearman's correlation; NaN where one of the two says nothing."""
-    if np.ptp(one) == 0 or np.ptp(other) == 0:
+    if len(one) == 0 or np.ptp(one) == 0 or np.ptp(other) == 0:
         return float("nan")
     return float(spearmanr(one, other).statistic)
 

@@ -1,4 +1,8 @@
-"""The audits of one problem and seed, as the workflow runs them."""
+"""The audits of one problem and seed, as the workflow runs them.
+
+Marginals are in :mod:`nddv.audit.marginals`. The points are divided once for all: scales of scores
+are fitted to the marginals of some, and audited on the others.
+"""
 
 from __future__ import annotations
 
@@ -11,50 +15,30 @@ from numpy.typing import NDArray
 
 from nddv.audit.bounds import utility_range
 from nddv.audit.bridge import bridge_budget
-from nddv.audit.certificates import certify
+from nddv.audit.certificates import BOUNDS, certify
 from nddv.audit.datamodelling import linear_datamodelling
-from nddv.audit.errors import error_terms, gap_quantiles, scale_factor
+from nddv.audit.errors import ZERO, error_terms, gap_quantiles, scale_factor
 from nddv.audit.laws import semivalue
-from nddv.audit.marginals import Marginals, reference_marginals
-from nddv.audit.pairs import choose_pairs, pair_utilities
+from nddv.audit.marginals import Marginals
+from nddv.audit.pairs import PairUtilities, choose_pairs, pair_utilities
 from nddv.audit.ranks import correlation, rank_correlations
-from nddv.audit.retraining import RetrainedGame
-from nddv.coalitions.predict import MEASURES
-from nddv.estimator import NDDV
-from nddv.files import measure, versions
+from nddv.audit.retraining import RetrainedGame, leave_one_out_retrained
 from nddv.problems.problem import Problem
-from nddv.valuation import logistic_game
+from nddv.valuation import fit_nddv, logistic_game
 from nddv.values import Values
 
-IN_UNITS = "nddv-participation"
-"""The readout whose scores are in units of the utility."""
+PARTICIPATION = "nddv-participation"
+"""The readout in units of a utility: it is a derivative of the NDDV model's log-likelihood."""
 
-NEARLY_NOTHING = 1e-9
-"""Size, beside the marginals, of scores that have no scale in common with them."""
+NO_SCALE = "no positive factor fits"
 
-# Streams of random numbers; the first is that of the rules, which may find the same coalitions.
-MARGINALS, PAIRS, POINTS, SUBSETS, CONTEXTS = 1, 3, 4, 5, 6
+# Streams of random numbers, apart from those of problems, rules and marginals.
+PAIRS, POINTS, SUBSETS, CONTEXTS = 3, 4, 5, 6
 
-
-def audit_marginals(
-    problem: Problem, seed: int, permutations: int, coalitions: int, **game: Any
-) -> tuple[dict[str, Marginals], dict[str, Any]]:
-    """Reference marginals by utility, and a record of what they cost.
-
-    The coalitions of all utilities are the same, so that with a ``cache`` each is fitted once.
-    """
-    found, fitted = {}, 0
-    with measure() as run:
-        for utility in MEASURES:
-            played = logistic_game(problem, utility=utility, **game)
-            rng = np.random.default_rng([seed, MARGINALS])
-            found[utility] = reference_marginals(played, rng, permutations, coalitions)
-            fitted += played.fitted
-    record = {"fits": fitted, "fits_per_second": round(fitted / run.seconds, 1)}
-    return found, {**record, **run.as_record(), "versions": versions()}
+Scores = dict[str, NDArray[np.float64]]
 
 
-def nddv_scores(values: Mapping[str, Values]) -> dict[str, NDArray[np.float64]]:
+def nddv_scores(values: Mapping[str, Values]) -> Scores:
     """Scores s (n,) of the readouts: of participation the raw derivatives, of others the centred.
 
     The theorem is about differences of scores, and holds for any vector with these differences. The
@@ -62,34 +46,57 @@ def nddv_scores(values: Mapping[str, Values]) -> dict[str, NDArray[np.float64]]:
     """
     scores = {}
     for method, one in values.items():
-        if method.startswith("nddv-"):
-            n = len(one.values)
-            centred = one.values * (n - 1) / n
-            shift = one.record["mean_sensitivity"] if method == IN_UNITS else 0.0
-            scores[method] = centred + shift
+        if not method.startswith("nddv-"):
+            continue
+        if "gap" in one.record:
+            raise ValueError(f"{method} has no values to audit: {one.record['gap']}")
+        n = len(one.values)
+        shift = one.record["mean_sensitivity"] if method == PARTICIPATION else 0.0
+        scores[method] = one.values * (n - 1) / n + shift
     return scores
 
 
+def calibration_points(n: int, seed: int, share: float) -> NDArray[np.intp]:
+    """The points, in order, that scales are fitted to."""
+    order = np.random.default_rng([seed, POINTS]).permutation(n)
+    return np.sort(order[: max(1, round(share * n))])
+
+
 def audit_scores(
-    marginals: Mapping[str, Marginals], values: Mapping[str, Values], calibration: int
+    marginals: Mapping[str, Marginals],
+    values: Mapping[str, Values],
+    seed: int,
+    calibration: float,
 ) -> dict[str, pd.DataFrame]:
-    """Error terms, gap quantiles and rank correlations under every utility."""
-    good = {method: one for method, one in values.items() if len(one.values)}
-    scores = nddv_scores(good)
-    of_all = {method: one.values for method, one in good.items()}
-    titles = {method: one.record["title"] for method, one in good.items()}
+    """Error terms, gap quantiles and rank correlations under every utility.
+
+    calibration : share of the points that scales are fitted to.
+    """
+    scores = nddv_scores(values)
+    titles = {method: one.record["title"] for method, one in values.items()}
+    reasons = {method: one.record.get("gap", "") for method, one in values.items()}
     frames: dict[str, list[pd.DataFrame]] = {"errors": [], "gaps": [], "ranks": []}
     for utility, one in marginals.items():
+        chosen = calibration_points(len(one.loo), seed, calibration)
+        errors = error_terms(scores, _raw(utility), one, chosen)
+        ranks = rank_correlations({method: v.values for method, v in values.items()}, one)
         found = {
-            "errors": error_terms(scores, {IN_UNITS}, one, calibration),
+            "errors": errors.assign(
+                title=errors["readout"].map({**titles, ZERO: "no score: zero"})
+            ),
             "gaps": gap_quantiles(one),
-            "ranks": rank_correlations(of_all, one),
+            "ranks": ranks.assign(
+                title=ranks["method"].map(titles), gap=ranks["method"].map(reasons)
+            ),
         }
-        found["errors"]["title"] = found["errors"]["readout"].map(titles)
-        found["ranks"]["title"] = found["ranks"]["method"].map(titles)
         for name, frame in found.items():
             frames[name].append(frame.assign(utility=utility))
     return {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
+
+
+def _raw(utility: str) -> set[str]:
+    """The readouts that are in units of a utility: participation is a derivative of one of them."""
+    return {PARTICIPATION} if utility == "log_likelihood" else set()
 
 
 def audit_certificates(
@@ -101,73 +108,95 @@ def audit_certificates(
     pairs: int,
     samples: int,
     alpha: float,
-    calibration: int,
+    calibration: float,
     **game: Any,
 ) -> pd.DataFrame:
     """Certificates against the semi-values of the downstream logistic regression.
 
-    The pairs are stratified by the gaps of the participation readout. Scores are scaled as in
-    :func:`~nddv.audit.errors.error_terms`; see :func:`scaled`.
+    The pairs are stratified by the gaps of the participation readout, among points that no scale
+    was fitted to. The scale of a score is fitted to the semi-value of the other points.
+
+    Returns
+    -------
+    Rows as :func:`~nddv.audit.certificates.certify` gives them, with ``game``, ``utility`` and a
+    ``note``. A score that no positive factor fits has rows without numbers, and certifies nothing.
     """
     scores = nddv_scores(values)
-    rng = np.random.default_rng([seed, PAIRS])
-    chosen, stratum = choose_pairs(scores[IN_UNITS], pairs, rng)
+    fitted = calibration_points(len(problem.y_train), seed, calibration)
+    chosen, stratum = audited_pairs(scores[PARTICIPATION], fitted, pairs, seed)
     frames = []
     for utility, reference in marginals.items():
         played = logistic_game(problem, utility=utility, **game)
-        on_scale = scaled(scores, reference.walks[:calibration])
         # The same coalitions for every utility.
         draws = np.random.default_rng([seed, PAIRS, 1])
         for name in semivalues:
-            law = semivalue(name, played.n)
-            sampled = pair_utilities(played, law, chosen, samples, draws)
-            rows = certify(
-                sampled,
-                on_scale,
-                utility_range(utility),
-                alpha,
-                stratum=stratum,
-                reference=_reference_gaps(reference, name, chosen),
-            )
+            sampled = pair_utilities(played, semivalue(name, played.n), chosen, samples, draws)
+            worth, stderr = reference.semivalue(name)
+            on_scale = scaled(scores, _raw(utility), fitted, worth[fitted])
+            gaps = worth[chosen] @ [1, -1], np.hypot(*stderr[chosen].T)
+            known = None if sampled.exact else gaps
+            rows = _certify(sampled, on_scale, utility_range(utility), alpha, stratum, known)
             frames.append(rows.assign(game="logistic", utility=utility))
     return pd.concat(frames, ignore_index=True)
 
 
+def audited_pairs(
+    scores: NDArray[np.float64], fitted: NDArray[np.intp], pairs: int, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Pairs (P, 2) of points that no scale is fitted to, and their strata (P,)."""
+    others = np.setdiff1d(np.arange(len(scores)), fitted)
+    rng = np.random.default_rng([seed, PAIRS])
+    chosen, stratum = choose_pairs(scores[others], pairs, rng)
+    return others[chosen], stratum
+
+
 def scaled(
     scores: Mapping[str, NDArray[np.float64]],
+    raw: set[str],
+    points: NDArray[np.intp],
     marginals: NDArray[np.float64],
-    points: NDArray[np.intp] | None = None,
-) -> dict[str, NDArray[np.float64]]:
-    """Scores (n,) on the scale of marginals (M, n); those in units of the utility also as they are.
+) -> dict[str, NDArray[np.float64] | None]:
+    """Scores (n,) on the scale of marginals (k,) of some points (k,), those in ``raw`` also as is.
 
-    A score that no positive factor fits is made small beside the marginals: it keeps its order, and
-    certifies nothing.
-
-    points : (k,), those that the marginals, then (M, k), are of.
+    None stands for a score that no positive factor fits.
     """
-    found = {f"{IN_UNITS} (raw)": scores[IN_UNITS]}
+    found: dict[str, NDArray[np.float64] | None] = {}
     for readout, s in scores.items():
-        known = s if points is None else s[points]
-        factor = scale_factor(known, marginals)
-        if np.isnan(factor):
-            largest = np.abs(s).max()
-            factor = NEARLY_NOTHING * np.abs(marginals).max() / largest if largest > 0 else 0.0
-        found[readout] = factor * s
+        if readout in raw:
+            found[f"{readout} (raw)"] = s
+        factor = scale_factor(s[points], marginals)
+        found[readout] = None if np.isnan(factor) else factor * s
     return found
 
 
-def _reference_gaps(
-    marginals: Marginals, name: str, pairs: NDArray[np.intp]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Gaps of sampled semi-values and their standard errors, where these were sampled."""
-    known = {
-        "shapley": (marginals.shapley, marginals.shapley_stderr),
-        "banzhaf": (marginals.banzhaf, marginals.banzhaf_stderr),
-    }
-    if name not in known:
-        return None
-    values, stderr = (one[pairs] for one in known[name])
-    return values[:, 0] - values[:, 1], np.hypot(stderr[:, 0], stderr[:, 1])
+def _certify(
+    sampled: PairUtilities,
+    on_scale: Mapping[str, NDArray[np.float64] | None],
+    limits: tuple[float, float] | None,
+    alpha: float,
+    stratum: NDArray[np.intp],
+    reference: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+) -> pd.DataFrame:
+    """Certificates of the scores that have a scale, and rows without numbers for the others."""
+    given = {readout: s for readout, s in on_scale.items() if s is not None}
+    # Where no score has a scale, one of zeros stands in, so that the control is still there.
+    rows = certify(
+        sampled,
+        given or {ZERO: np.zeros(sampled.law.n)},
+        limits,
+        alpha,
+        stratum=stratum,
+        reference=reference,
+    ).assign(note="")
+    shared = ["i", "j", "stratum", "semivalue", "coalitions", "exact"]
+    first = rows[rows["readout"] == rows["readout"].iloc[0]][shared]
+    nothing = {f"certified_{bound}": False for bound in BOUNDS}
+    blank = [
+        first.assign(readout=readout, note=NO_SCALE, agrees=pd.NA, **nothing)
+        for readout, s in on_scale.items()
+        if s is None
+    ]
+    return pd.concat([rows[rows["readout"] != ZERO], *blank], ignore_index=True)
 
 
 def audit_retraining(
@@ -186,56 +215,54 @@ def audit_retraining(
     Parameters
     ----------
     values : of NDDV, fitted with the same ``settings`` and seed, and of the controls.
+    points : how many are left out one by one; the scale of scores is fitted to these.
+    pairs : of other points.
 
     Returns
     -------
-    - fidelity: Spearman's correlation of every method with leave-one-out retraining on some points;
+    - fidelity: Spearman's correlation of every method with leave-one-out retraining;
     - datamodelling: linear datamodelling scores;
-    - certificates: exact ones for leave-one-out, the raw participation derivatives and the other
-      readouts scaled to the retrained marginals of points that no pair has;
-    - marginals: the leave-one-out marginals, one row per point, beside the scores.
+    - certificates: exact ones for leave-one-out;
+    - marginals: one row per point that was left out, beside its scores.
     """
-    model = fit_nddv(problem, seed, settings)
+    model = fit_nddv(problem, seed, "participation", settings)
+    scores = nddv_scores(values)
+    if not np.allclose(scores[PARTICIPATION], model.sensitivities_, rtol=1e-3, atol=1e-8):
+        raise ValueError(
+            "the values to be audited are not those of the model that is retrained here: they were "
+            "made with other settings or on another kind of device; make them again"
+        )
     game = RetrainedGame(model)
-    good = {method: one for method, one in values.items() if len(one.values)}
-    scores = nddv_scores(good)
-    rng = np.random.default_rng([seed, POINTS])
-    chosen = np.sort(rng.choice(game.n, size=min(points, game.n), replace=False))
-    utilities = game.utilities(_without(game.n, chosen))
-    marginals = utilities[0] - utilities[1:]
+    chosen = calibration_points(game.n, seed, min(points, game.n) / game.n)
+    marginals = leave_one_out_retrained(model, chosen)
+    titles = {method: one.record["title"] for method, one in values.items()}
+    reasons = {method: one.record.get("gap", "") for method, one in values.items()}
+    good = {method: one.values for method, one in values.items() if not reasons[method]}
     fidelity = pd.DataFrame(
-        [
-            {"method": method, "points": len(chosen), "spearman": correlation(v, marginals)}
-            for method, v in ((m, one.values[chosen]) for m, one in good.items())
-        ]
+        {
+            "method": list(values),
+            "points": len(chosen),
+            "spearman": [
+                correlation(good[method][chosen], marginals) if method in good else np.nan
+                for method in values
+            ],
+        }
     )
-    subset_rng = np.random.default_rng([seed, SUBSETS])
-    lds = linear_datamodelling(
-        game, {m: one.values for m, one in good.items()}, subset_rng, shares, subsets
-    )
-    titles = {method: one.record["title"] for method, one in good.items()}
-    others = np.setdiff1d(np.arange(game.n), chosen)
-    local, stratum = choose_pairs(
-        scores[IN_UNITS][others], pairs, np.random.default_rng([seed, PAIRS])
-    )
-    sampled = pair_utilities(game, semivalue("loo", game.n), others[local], 1, rng)
-    on_scale = scaled(scores, marginals[None], chosen)
-    certificates = certify(sampled, on_scale, None, alpha, stratum=stratum)
+    rng = np.random.default_rng([seed, SUBSETS])
+    lds = linear_datamodelling(game, good, rng, shares, subsets)
+    on_pairs, stratum = audited_pairs(scores[PARTICIPATION], chosen, pairs, seed)
+    sampled = pair_utilities(game, semivalue("loo", game.n), on_pairs, 1, rng)
+    on_scale = scaled(scores, {PARTICIPATION}, chosen, marginals)
+    certificates = _certify(sampled, on_scale, None, alpha, stratum)
+    of_points = {method: s[chosen] for method, s in scores.items()}
     return {
-        "fidelity": fidelity.assign(title=fidelity["method"].map(titles)),
+        "fidelity": fidelity.assign(
+            title=fidelity["method"].map(titles), gap=fidelity["method"].map(reasons)
+        ),
         "datamodelling": lds.assign(title=lds["method"].map(titles)),
         "certificates": certificates.assign(game="nddv", utility="log_likelihood"),
-        "marginals": pd.DataFrame(
-            {"point": chosen, "marginal": marginals, **{m: s[chosen] for m, s in scores.items()}}
-        ),
+        "marginals": pd.DataFrame({"point": chosen, "marginal": marginals, **of_points}),
     }
-
-
-def _without(n: int, points: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Weights of everyone, and of everyone but each of the points."""
-    weights = np.ones((len(points) + 1, n))
-    weights[np.arange(1, len(points) + 1), points] = 0.0
-    return weights
 
 
 def audit_bridge(
@@ -250,7 +277,7 @@ def audit_bridge(
 
     sizes : shares of the points in the coalitions, one coalition each; 1 is everyone else.
     """
-    model = fit_nddv(problem, seed, {**settings, "dtype": "float64"})
+    model = fit_nddv(problem, seed, "participation", {**settings, "dtype": "float64"})
     n = len(problem.y_train)
     rng = np.random.default_rng([seed, CONTEXTS])
     chosen = rng.choice(n, size=points, replace=False)
@@ -258,16 +285,3 @@ def audit_bridge(
     coalitions = ranks < np.round(np.asarray(sizes) * n)[:, None]
     readouts = ("terminal", "participation")
     return bridge_budget(model, chosen, coalitions, intervals=intervals, readouts=readouts)
-
-
-def fit_nddv(problem: Problem, seed: int, settings: Mapping[str, Any]) -> NDDV:
-    """NDDV as the rules fit it, for what values alone do not tell."""
-    model = NDDV("participation", problem.record["task"], random_state=seed, **settings)
-    return model.fit(
-        problem.X_train,
-        problem.y_train,
-        X_meta=problem.X_meta,
-        y_meta=problem.y_meta,
-        X_valid=problem.X_valid,
-        y_valid=problem.y_valid,
-    )

@@ -40,11 +40,13 @@ ABOUT = {
         "Shares of pairs, chosen before any coalition was drawn, whose order by the score is "
         "certified to be that of the semi-value: the score gap is beyond the bound of its error. "
         "One pair at a time, and all pairs at once (union bound). For leave-one-out the error is "
-        "known, and all bounds are that number. Scores are on the scale of marginals as in "
-        "the table of error terms, or raw. samples-only: what a confidence interval from the same "
-        "coalitions certifies without any score. Agreement: of the pairs whose order the reference "
-        "tells (two standard errors), those that the score orders alike; and of these the "
-        "certified ones. Game: the logistic regression, or the NDDV model itself, retrained."
+        "known, and all bounds are that number. Scores are multiplied by one positive factor, "
+        "fitted to the semi-values of other points, or raw. samples-only: what a confidence "
+        "interval from the same coalitions certifies without any score. Order known: share of "
+        "pairs whose order the reference tells (exact, or sampled independently and beyond two "
+        "standard errors); agreement: of these, the share that the score orders alike; of "
+        "certified: of those certified one at a time by Bernstein. Game: the logistic "
+        "regression, or the NDDV model itself, retrained."
     ),
     "retraining_fidelity": (
         "Spearman's ρ between values and U(N) − U(N∖i), the NDDV model retrained without i with "
@@ -82,6 +84,8 @@ HEADINGS = {
     "published_envelope": "Envelope in the paper",
     "envelope_path": "2ε̂_ref + δ̂_ctx, path",
     "envelope_participation": "2ε̂_ref + δ̂_ctx, participation",
+    "envelope_participation_raw": "2ε̂_ref + δ̂_ctx, participation, raw",
+    "envelope_zero": "2ε̂_ref + δ̂_ctx, zero",
     "loo": "ρ with LOO",
     "published_loo": "ρ with LOO in the paper",
     "shapley": "ρ with Shapley",
@@ -94,10 +98,12 @@ HEADINGS = {
     "bernstein": "Bernstein",
     "hoeffding_union": "Hoeffding, all pairs",
     "bernstein_union": "Bernstein, all pairs",
+    "resolved": "Order known",
     "agreement": "Agreement",
-    "agreement_certified": "Agreement, certified",
+    "agreement_certified": "Agreement of certified",
     "points": "Points",
     "spearman": "ρ with LOO retraining of the same model",
+    "smallest": "Smallest of the seeds",
     "lds_1": "Drop 1 %",
     "lds_5": "Drop 5 %",
     "lds_10": "Drop 10 %",
@@ -111,14 +117,8 @@ def epsilon_delta(rows: Rows, published: pd.DataFrame | None, gaps: Gaps) -> pd.
 
     These are rows per problem, seed, utility, ``readout`` (and its ``title``) and ``scale``.
     """
-    errors = _normalised_errors(rows)
     keys = [*PROBLEM, "utility", "readout", "title", "scale"]
-    found = over_seeds(errors, keys, ["factor", *TERMS])
-    fitted = errors.groupby(keys, sort=False)["factor"].count()
-    found["note"] = [
-        "" if good == runs else f"no positive scale fits in {runs - good} of {runs} seeds"
-        for good, runs in zip(fitted, found["runs"], strict=True)
-    ]
+    found = over_seeds(_normalised_errors(rows), keys, ["factor", *TERMS])
     return _complete(found, published, ["readout"], gaps)
 
 
@@ -126,18 +126,19 @@ def value_gaps(rows: Rows, published: pd.DataFrame | None, gaps: Gaps) -> pd.Dat
     """Pairwise gaps of leave-one-out marginals and the envelopes (tab:value_gap_distribution).
 
     From ``gaps``, rows per problem, seed and utility with gap_50, gap_75 and gap_90, and the
-    calibrated envelopes of ``errors``.
+    envelopes of ``errors``.
     """
     keys = [*PROBLEM, "utility"]
     names = [name for name in rows["gaps"] if name.startswith("gap_")]
     found = over_seeds(normalised(rows["gaps"], names), keys, names)
-    errors = _normalised_errors(rows)
-    calibrated = errors[errors["scale"] == "calibrated"]
-    for readout, of_readout in calibrated.groupby("readout", sort=False):
+    for (readout, scale), errors in _normalised_errors(rows).groupby(
+        ["readout", "scale"], sort=False
+    ):
         name = "envelope_" + str(readout).removeprefix("nddv-")
-        envelope = over_seeds(of_readout, keys, ["envelope"])
+        name += "_raw" if (readout, scale) == ("nddv-participation", "raw") else ""
+        envelope = over_seeds(errors, keys, ["envelope"])
         envelope = envelope.rename(columns={"envelope": name, "envelope_sd": f"{name}_sd"})
-        found = found.merge(envelope.drop(columns="runs"), on=keys, how="left")
+        found = found.merge(envelope.drop(columns=["runs", "note"]), on=keys, how="left")
     return _complete(found, published, [], gaps)
 
 
@@ -161,13 +162,23 @@ def rank_correlations(rows: Rows, published: pd.DataFrame | None, gaps: Gaps) ->
     columns = ["loo", "shapley", "banzhaf", "reliability_shapley", "reliability_banzhaf"]
     order = rows["ranks"][keys].drop_duplicates()
     found = order.merge(over_seeds(wide.reset_index(), keys, columns), on=keys)
-    return _complete(found, published, ["method"], gaps)
+    return _complete(_with_reasons(found, rows["ranks"], keys), published, ["method"], gaps)
 
 
 def retraining_fidelity(rows: Rows, published: pd.DataFrame | None, gaps: Gaps) -> pd.DataFrame:
     """Spearman correlations with leave-one-out retraining of the NDDV model, from ``fidelity``."""
     keys = [*PROBLEM, "method", "title", "points"]
-    return _complete(over_seeds(rows["fidelity"], keys, ["spearman"]), published, ["method"], gaps)
+    found = over_seeds(rows["fidelity"], keys, ["spearman"])
+    least = rows["fidelity"].groupby(keys, sort=False)["spearman"].min()
+    found.insert(found.columns.get_loc("spearman_sd") + 1, "smallest", least.to_numpy())
+    return _complete(_with_reasons(found, rows["fidelity"], keys), published, ["method"], gaps)
+
+
+def _with_reasons(found: pd.DataFrame, rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Add the reason of a method that gave no values to the note."""
+    reasons = rows.assign(gap=rows["gap"].fillna("")).groupby(keys, sort=False)["gap"].max()
+    told = zip(found["note"], found.join(reasons, on=keys)["gap"], strict=True)
+    return found.assign(note=[f"{note}: {gap}" if gap else note for note, gap in told])
 
 
 def datamodelling(rows: Rows, published: pd.DataFrame | None, gaps: Gaps) -> pd.DataFrame:
@@ -183,14 +194,21 @@ def datamodelling(rows: Rows, published: pd.DataFrame | None, gaps: Gaps) -> pd.
 def certificates(rows: Rows, published: pd.DataFrame | None, gaps: Gaps) -> pd.DataFrame:
     """Shares of pairs with a certified order, and how many of the orders are right."""
     keys = [*PROBLEM, "game", "utility", "semivalue", "readout"]
-    summary = certificate_summary(rows["certificates"], [*keys, "seed"])
+    given = rows["certificates"]
+    summary = certificate_summary(given, [*keys, "seed"])
     shares = summary.pivot(index=[*keys, "seed"], columns="bound", values="certified")
-    right = summary[summary["bound"] == "hoeffding"].set_index([*keys, "seed"])
-    wide = shares.join(right[["pairs", "agreement", "agreement_certified"]]).reset_index()
-    columns = [*shares.columns, "agreement", "agreement_certified"]
-    order = rows["certificates"][keys].drop_duplicates()
-    found = order.merge(over_seeds(wide, [*keys, "pairs"], columns), on=keys)
-    return _complete(found.assign(title=found["readout"]), published, [], gaps)
+    right = summary[summary["bound"] == "bernstein"].set_index([*keys, "seed"])
+    about = ["resolved", "agreement", "agreement_certified"]
+    wide = shares.join(right[["pairs", *about]]).reset_index()
+    found = over_seeds(wide, [*keys, "pairs"], [*shares.columns, *about])
+    found = given[keys].drop_duplicates().merge(found, on=keys)
+    unscaled = given[given["note"].fillna("") != ""].groupby(keys)["seed"].nunique()
+    counts = found.join(unscaled.rename("unscaled"), on=keys)["unscaled"].fillna(0).astype(int)
+    notes = [
+        f"no positive factor fits in {k} of {runs} seeds" if k else ""
+        for k, runs in zip(counts, found["runs"], strict=True)
+    ]
+    return _complete(found.assign(title=found["readout"], note=notes), published, [], gaps)
 
 
 TABLES: dict[str, Callable[[Rows, pd.DataFrame | None, Gaps], pd.DataFrame]] = {
@@ -207,7 +225,7 @@ def _complete(
     found: pd.DataFrame, published: pd.DataFrame | None, names: list[str], gaps: Gaps
 ) -> pd.DataFrame:
     """Lay the published numbers beside the measured ones; add data sets that were not audited."""
-    table = found if "note" in found else found.assign(note="")
+    table = found
     absent: list[dict[str, Any]] = [
         {**{name: gap[name] for name in PROBLEM}, "note": gap["reason"]} for gap in gaps
     ]
@@ -228,8 +246,25 @@ def _complete(
     return pd.concat([table, pd.DataFrame(absent)], ignore_index=True) if absent else table
 
 
+def cost(records: Sequence[Mapping[str, Any]]) -> str:
+    """Say what the marginals cost, from the records of their runs."""
+    fits = sum(record["fits"] for record in records)
+    seconds = sum(record["seconds"] for record in records)
+    if not fits:
+        return "All coalitions were found in the cache."
+    return (
+        f"{fits:,} coalitions were fitted in {seconds:,.0f} s of one core, "
+        f"{fits / seconds:,.0f} a second; what was in the cache is not counted."
+    )
+
+
 def write_audit(
-    stem: str | Path, name: str, table: pd.DataFrame, title: str, provenance: Provenance
+    stem: str | Path,
+    name: str,
+    table: pd.DataFrame,
+    title: str,
+    provenance: Provenance,
+    remark: str = "",
 ) -> list[Path]:
     """Write a table of the audits with what its numbers mean and come from; give the paths."""
     headings = {column: heading for column, heading in HEADINGS.items() if column in table}
@@ -238,4 +273,5 @@ def write_audit(
     )
     shown = table.fillna({column: "" for column in table if table[column].dtype.kind == "O"})
     text = format_numbers(shown, headings)
-    return write_table(stem, numbers, text, title, f"{ABOUT[name]} {provenance.sentence()}")
+    footnote = " ".join(part for part in (ABOUT[name], remark, provenance.sentence()) if part)
+    return write_table(stem, numbers, text, title, footnote)

@@ -58,13 +58,33 @@ def format_numbers(
 
 
 def over_seeds(rows: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Means of columns over the rows with the same keys, ``<column>_sd`` beside them, ``runs``."""
+    """Means of columns over the rows with the same keys, and ``<column>_sd`` beside them.
+
+    ``runs`` counts the seeds. Where a column has fewer numbers, ``note`` says how many.
+    """
     groups = rows.groupby(list(keys), sort=False, dropna=False)
     summary = {"runs": groups["seed"].nunique()}
     for column in columns:
         summary[column] = groups[column].mean()
         summary[f"{column}_sd"] = groups[column].std(ddof=1)
-    return pd.DataFrame(summary).reset_index()
+    counts = groups[list(columns)].count()
+    found = pd.DataFrame(summary)
+    found["note"] = [
+        _missing(dict(zip(columns, of_columns, strict=True)), runs)
+        for of_columns, runs in zip(counts.to_numpy(), found["runs"], strict=True)
+    ]
+    return found.reset_index()
+
+
+def _missing(counts: Mapping[str, int], runs: int) -> str:
+    """Say which columns have a number in fewer than all runs; those with as few in one phrase."""
+    fewer: dict[int, list[str]] = {}
+    for column, count in counts.items():
+        if count < runs:
+            fewer.setdefault(int(count), []).append(column)
+    return "; ".join(
+        f"{', '.join(columns)}: in {count} of {runs} seeds" for count, columns in fewer.items()
+    )
 
 
 def to_markdown(text: pd.DataFrame, title: str, footnote: str) -> str:
