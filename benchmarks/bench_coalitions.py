@@ -25,6 +25,7 @@ from numpy.typing import NDArray  # noqa: E402
 from sklearn.exceptions import ConvergenceWarning  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 
+from nddv.baselines.leave_one_out import leave_one_out  # noqa: E402
 from nddv.coalitions import LogisticGame  # noqa: E402
 
 Parts = tuple[NDArray, NDArray, NDArray, NDArray, int]
@@ -69,7 +70,7 @@ def compare(name: str, parts: Parts, count: int, loop: int, repetitions: int) ->
     halves = rng.random((count, n)) < 0.5
     asked = {
         "halves": (halves, lambda game: game.utilities(halves), count),
-        "all but one": (~np.eye(n, dtype=bool), lambda game: game.leave_one_out(), n),
+        "all but one": (~np.eye(n, dtype=bool), leave_one_out, n),
         "an order": (
             position < np.linspace(n // 20, n - 1, loop).astype(int)[:, None],
             lambda game: game.walk(order[None]),

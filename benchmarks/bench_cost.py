@@ -37,17 +37,19 @@ def seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def compare_with_a_forest(repetitions: int) -> None:
+def compare_with_a_forest(
+    repetitions: int, n: int = 1000, epochs: int = NDDV().epochs, trees: int = 500
+) -> None:
     """Interleaved repetitions, so that a noisy machine disturbs both alike."""
-    problem, _ = make_problem("2dplanes", 1000, "label10", 100, SIZES)
+    problem, _ = make_problem("2dplanes", n, "label10", 100, SIZES)
     train, meta = (problem.X_train, problem.y_train), (problem.X_meta, problem.y_meta)
     valid = (problem.X_valid, problem.y_valid)
 
     def fit(readout: str) -> None:
-        NDDV(readout=readout).fit(*train, *meta, *valid)
+        NDDV(readout=readout, epochs=epochs).fit(*train, *meta, *valid)
 
     def forest() -> None:
-        RandomForestClassifier(500, oob_score=True, n_jobs=1, random_state=0).fit(*train)
+        RandomForestClassifier(trees, oob_score=True, n_jobs=1, random_state=0).fit(*train)
 
     calls = {
         "forest": forest,
@@ -62,12 +64,11 @@ def compare_with_a_forest(repetitions: int) -> None:
         for name, call in calls.items():
             times[name].append(seconds(call))
     median = {name: float(np.median(t)) for name, t in times.items()}
-    print("2dplanes, n=1000, d=10, one thread, median of", repetitions)
+    print(f"2dplanes, n={n}, d=10, {epochs} epochs, one thread, median of {repetitions}")
     for name, value in median.items():
         print(f"  {name:14s} {value:7.2f} s")
-    print(
-        f"  path / forest(500, oob)      {median['path'] / median['forest']:6.2f}   (target <= 2)"
-    )
+    ratio = median["path"] / median["forest"]
+    print(f"  path / forest({trees}, oob)      {ratio:6.2f}   (target <= 2)")
     ratio = median["participation"] / median["terminal"]
     print(f"  participation / fit          {ratio:6.2f}   (target <= 3, the fit included)")
 
@@ -93,6 +94,7 @@ def scale_with_n(sizes: list[int], d: int, epochs: int) -> None:
         receive, send = context.Pipe(duplex=False)
         process = context.Process(target=_scaling_run, args=(n, d, epochs, send))
         process.start()
+        send.close()  # so that a process that dies is noticed here
         took, peak, data = receive.recv()
         process.join()
         times.append(took)

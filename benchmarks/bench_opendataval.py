@@ -7,6 +7,8 @@ less than the time on the wall; there, set OMP_NUM_THREADS=1 as well, for thread
 other cost both sides dearly.
 
     python benchmarks/bench_opendataval.py [--quick]
+
+It needs OpenDataVal, which ``make bench`` and ``make opendataval`` install, and fails without it.
 """
 
 from __future__ import annotations
@@ -182,8 +184,7 @@ def main() -> None:
     try:
         import nddv.integrations.opendataval  # noqa: F401
     except ImportError as error:
-        print(f"left out: {error}")
-        return
+        raise SystemExit(f"nothing to compare with: {error}") from error
     print(f"{torch.get_num_threads()} threads")
     rules_that_retrain(*(100, 300) if quick else (1000, 1000))
     nearest_neighbours(*(2000, 768, 200) if quick else (10_000, 768, 1000))

@@ -1,0 +1,82 @@
+"""The benchmarks run, at small sizes, with the package as it is."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+RATE = r"\d+\.\d/s"
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Load a script by its name, as a module that processes of its own can import as well."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module
+
+
+def test_coalitions(load, capsys):
+    bench = load("bench_coalitions")
+    parts = bench.make_parts(60, 4, 2)
+    bench.compare("small", parts, count=20, loop=5, repetitions=1)
+    bench.compare_stored(parts, 20)
+    said = capsys.readouterr().out
+    for asked in ("halves", "all but one", "an order"):
+        assert re.search(rf"{asked} +scikit-learn +{RATE} +float64 +{RATE}.*float32 +{RATE}", said)
+    assert re.search(r"stored: none \d+/s, new \d+/s, known \d+/s", said)
+
+
+@pytest.mark.parametrize("features", [10, 20])
+def test_rules(load, capsys, features):
+    bench = load("bench_rules")
+    quick = ["nddv-terminal", "loo", "knn-shapley", "data-banzhaf"]
+    spent = bench.time_rules(bench.make(features, n=60), quick)
+    assert list(spent) == quick
+    bench.print_sums(spent, features)
+    said = capsys.readouterr().out
+    assert ("(target <= 120 s), without data-shapley" in said) == (features == 10)
+
+
+def test_rules_have_names_and_settings(load):
+    bench = load("bench_rules")
+    known = set(bench.METHODS)
+    assert known.issuperset([*bench.IN_THE_TABLE, *bench.SLOW])
+    settings = yaml.safe_load(bench.SETTINGS.read_text())["settings"]
+    assert {"nddv" if name.startswith("nddv-") else name for name in known} <= set(settings)
+
+
+def test_cost(load, capsys):
+    bench = load("bench_cost")
+    bench.compare_with_a_forest(1, n=60, epochs=1, trees=50)
+    bench.scale_with_n([100, 200], d=5, epochs=1)
+    said = capsys.readouterr().out
+    assert re.search(r"participation / fit +\d+\.\d\d +\(target <= 3", said)
+    assert re.search(r"n= +200 +\d+\.\d s +peak +\d+ MB", said)
+
+
+@pytest.mark.skipif(find_spec("opendataval") is None, reason="OpenDataVal is not installed")
+def test_opendataval(load, capsys, monkeypatch):
+    bench = load("bench_opendataval")
+    monkeypatch.setattr(bench, "REPETITIONS", 1)
+    bench.rules_that_retrain(models=30, n=30)
+    bench.nearest_neighbours(60, 5, 20)
+    said = capsys.readouterr().out
+    ratios = np.array(re.findall(r"(\d+\.\d) x +\d+\.\d x", said), dtype=float)
+    assert len(ratios) == 8
+    assert (ratios > 0).all()
+
+
+def test_opendataval_fails_where_there_is_none(load, monkeypatch):
+    bench = load("bench_opendataval")
+    monkeypatch.setitem(sys.modules, "nddv.integrations.opendataval", None)
+    monkeypatch.setattr(sys, "argv", ["bench_opendataval.py"])
+    with pytest.raises(SystemExit, match="nothing to compare with: .*opendataval"):
+        bench.main()
