@@ -97,12 +97,16 @@ def test_whole_batches_do_not_depend_on_the_order_of_rows():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("dataset", "published"), [("2dplanes", 0.596), ("electricity", 0.333), ("pol", 0.738)]
+    ("dataset", "ours", "published"),
+    [("2dplanes", 0.51, 0.596), ("electricity", 0.33, 0.333), ("pol", 0.66, 0.738)],
 )
-def test_detection_is_near_that_of_its_authors(real_table, dataset, published):
-    """Their runs with 10 % wrong labels, two-means, 30 epochs; here the mean of three seeds.
+def test_detection_is_what_it_was_and_near_that_of_its_authors(
+    real_table, dataset, ours, published
+):
+    """F1 with 10 % wrong labels, two-means and 30 epochs, the mean of three seeds.
 
-    Ours are .51, .33 and .66. Their single runs have other rows, and other wrong labels, than ours.
+    The authors' figures are of single runs, with other rows and other wrong labels than ours. Two
+    of our three fall short of them, by .07 to .09, and it is not known why.
     """
     table = real_table(dataset)
     found = []
@@ -111,4 +115,5 @@ def test_detection_is_near_that_of_its_authors(real_table, dataset, published):
         rng = np.random.default_rng(seed)
         values = lossval(problem.X_train, problem.y_train, problem.X_valid, rng).values
         found.append(f1_score(two_means(values), truth.mask))
+    assert np.mean(found) == pytest.approx(ours, abs=0.04)
     assert np.mean(found) == pytest.approx(published, abs=0.12)
