@@ -1,4 +1,7 @@
-"""What holds for every rule of the registry: order of points, many points, awkward data."""
+"""What holds for every rule of the registry: it bears any order of points, and many points.
+
+Awkward data are in ``test_baselines_awkward`` and, for rules on games, ``test_baselines_games``.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ SETTINGS = {
     "du-shapley": {"num_pools": 2},
     "cs-shapley": {"num_samples": 2},
     "dvrl": {"rl_epochs": 2},
-    "lossval": {"epochs": 1},
+    "lossval": {"epochs": 1, "batch_size": 512},
     "volume-shapley": {"max_permutations": 2},
     "singular-oob": {"num_models": 40},
 }
@@ -46,8 +49,6 @@ LARGE_BUDGETS = {
 }
 BASELINES = [name for name in METHODS if not name.startswith("nddv-")]
 DETERMINISTIC = ["loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss"]
-# DU- and CS-Shapley fit about n coalitions for each pool or sample, LossVal walks n·m pairs.
-MINUTES_AT_TEN_THOUSAND = {"du-shapley", "cs-shapley", "lossval", "ame"}
 
 
 @pytest.mark.parametrize("method", DETERMINISTIC)
@@ -97,13 +98,9 @@ def test_values_of_1100_points_are_finite(method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "method", [name for name in BASELINES if name not in MINUTES_AT_TEN_THOUSAND]
-)
+@pytest.mark.parametrize("method", BASELINES)
 def test_values_of_10000_points_are_finite(method):
-    problem, _ = make_problem(
-        "2dplanes", 10_000, "label10", 100, {"valid": 50, "test": 5, "meta": 5}
-    )
+    problem, _ = make_problem("2dplanes", 10_000, "label10", 100, SIDES)
     values = value(method, problem, 100, **SETTINGS.get(method, {})).values
     assert values.shape == (10_000,)
     assert np.isfinite(values).all()
