@@ -37,6 +37,12 @@ SMALL = {
 }
 # They share a module with rules that fit coalitions, or only their protocol.
 NO_FITS = ("data-oob-trees", "eigen-value", "singular-lava", "volume-shapley")
+# Parts of the problem that a parameter of a rule holds.
+PARTS = {
+    **dict.fromkeys(("X", "y", "n"), ("train",)),
+    **dict.fromkeys(("X_valid", "y_valid"), ("valid",)),
+    **dict.fromkeys(("game", "class_accuracies"), ("train", "valid")),
+}
 DETERMINISTIC = ("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss")
 
 
@@ -83,8 +89,17 @@ def test_entries_are_complete():
         assert method.name == name
         assert method.title
         assert method.citation
+        assert method.cost
         assert set(method.needs) <= {"train", "valid", "meta"}
         assert "test" not in method.needs
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_needs_are_what_the_function_asks_for(name):
+    module, _, function = METHODS[name].function.partition(":")
+    wanted = inspect.signature(getattr(importlib.import_module(module), function)).parameters
+    needs = {part for parameter in wanted for part in PARTS.get(parameter, ())}
+    assert set(METHODS[name].needs) == needs
 
 
 def test_functions_of_the_entries_exist():
@@ -197,10 +212,16 @@ def test_a_failure_on_the_data_is_a_gap_with_its_reason(problem, fake, capsys):
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_data_that_a_rule_cannot_value_are_a_gap(problem):
+    flat = dataclasses.replace(problem, X_train=np.ones_like(problem.X_train))
+    found = value_or_gap("eigen-value", flat, 100)
+    assert found.record["gap"].startswith("NoValues: Eigen-Value is undefined")
+    assert len(found.values) == 0
+
+
 def test_a_bug_is_not_a_gap(problem, monkeypatch):
     with pytest.raises(TypeError):
         value_or_gap("knn-shapley", problem, 0, neighbours=3)
-    assert "gap" in value_or_gap("knn-shapley", problem, 0, k=0).record
     monkeypatch.setattr("nddv.baselines.neighbours.knn_shapley", lambda X: {}["missing"])
     with pytest.raises(KeyError):
         value_or_gap("knn-shapley", problem, 0)
