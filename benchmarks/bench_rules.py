@@ -19,6 +19,7 @@ import yaml
 from nddv.methods import METHODS
 from nddv.problems import Problem, Table, make_problem
 from nddv.valuation import value
+from nddv.values import NoValues
 
 SEED = 100
 SETTINGS = Path(__file__).parents[1] / "config" / "methods.yaml"
@@ -51,7 +52,7 @@ def time_rules(problem: Problem, names: list[str]) -> dict[str, float]:
         start = time.perf_counter()
         try:
             value(name, problem, SEED, **settings[key])
-        except ValueError as error:
+        except NoValues as error:
             print(f"  {name:20}  no values: {str(error)[:60]}")
             continue
         spent[name] = time.perf_counter() - start
