@@ -24,9 +24,9 @@ from nddv.valuation import GAME_SETTINGS
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
-# What the workflow sets by itself, from the problem and the machine.
-# Where the workflow departs from a function's default: a tenth of an hour a seed at 768 features.
+# Where the workflow departs from a function's default; config/methods.yaml says why.
 BUDGETS = {("du-shapley", "num_pools"): 20}
+# What the workflow sets by itself, from the problem and the machine.
 NOT_SETTINGS = {"readout", "task", "random_state", "device", "progress"}
 
 
