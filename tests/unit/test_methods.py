@@ -219,9 +219,11 @@ def test_data_that_a_rule_cannot_value_are_a_gap(problem):
     assert len(found.values) == 0
 
 
-def test_a_bug_is_not_a_gap(problem, monkeypatch):
+def test_a_bug_or_a_wrong_setting_is_not_a_gap(problem, monkeypatch):
     with pytest.raises(TypeError):
         value_or_gap("knn-shapley", problem, 0, neighbours=3)
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        value_or_gap("knn-shapley", problem, 0, k=0)
     monkeypatch.setattr("nddv.baselines.neighbours.knn_shapley", lambda X: {}["missing"])
     with pytest.raises(KeyError):
         value_or_gap("knn-shapley", problem, 0)
