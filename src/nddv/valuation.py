@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,10 @@ import numpy as np
 
 from nddv.files import config_hash, measure, versions
 from nddv.problems.problem import Problem
-from nddv.values import Values
+from nddv.values import NoValues, Values
 
 if TYPE_CHECKING:
+    from nddv.estimator import NDDV
     from nddv.methods import Method
 
 NDDV_PREFIX = "nddv-"
@@ -29,7 +30,7 @@ NDDV_PREFIX = "nddv-"
 GAME_SETTINGS = ("C", "utility", "cache", "device", "dtype")
 
 # Failures that belong to a method on given data, not to the code: they become a visible gap.
-GAP_ERRORS = (ValueError, ArithmeticError, MemoryError)
+GAP_ERRORS = (NoValues, ArithmeticError)
 
 
 def value(method: str, problem: Problem, seed: int, **parameters: Any) -> Values:
@@ -45,7 +46,7 @@ def value(method: str, problem: Problem, seed: int, **parameters: Any) -> Values
     with measure() as run:
         if entry.name.startswith(NDDV_PREFIX):
             readout = entry.name.removeprefix(NDDV_PREFIX)
-            values = _fit_nddv(problem, seed, [readout], parameters)[readout]
+            values = _read_nddv(problem, seed, [readout], parameters)[readout]
         else:
             values = _run_rule(entry, problem, seed, parameters)
     return _complete(entry, problem, seed, parameters, values, run.as_record())
@@ -81,7 +82,7 @@ def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str,
         chosen = {key: settings.pop(key) for key in GAME_SETTINGS if key in settings}
         given["game"] = logistic_game(problem, **chosen)
     if "class_accuracies" in wanted:
-        chosen = {key: settings.pop(key) for key in ("C",) if key in settings}
+        chosen = {key: settings.pop(key) for key in ("C", "device", "dtype") if key in settings}
         given["class_accuracies"] = _class_accuracies(problem, **chosen)
     if "evaluator" not in wanted:
         settings.pop("evaluator")
@@ -128,31 +129,36 @@ def _number_of_classes(problem: Problem) -> int:
     return 1 + int(max(problem.y_train.max(), problem.y_valid.max()))
 
 
-def _class_accuracies(problem: Problem, C: float = 1.0) -> Any:
+def _class_accuracies(problem: Problem, **settings: Any) -> Any:
     from nddv.baselines.class_wise import logistic_class_accuracies
 
     parts = (problem.X_train, problem.y_train, problem.X_valid, problem.y_valid)
-    return logistic_class_accuracies(*parts, _number_of_classes(problem), C=C)
+    return logistic_class_accuracies(*parts, _number_of_classes(problem), **settings)
 
 
-def _fit_nddv(
+def fit_nddv(problem: Problem, seed: int, readout: str, parameters: Mapping[str, Any]) -> NDDV:
+    """NDDV fitted to a problem, with its side data."""
+    from nddv.estimator import NDDV
+
+    estimator = NDDV(readout=readout, task=problem.record["task"], random_state=seed, **parameters)
+    return estimator.fit(
+        problem.X_train,
+        problem.y_train,
+        X_meta=problem.X_meta,
+        y_meta=problem.y_meta,
+        X_valid=problem.X_valid,
+        y_valid=problem.y_valid,
+    )
+
+
+def _read_nddv(
     problem: Problem, seed: int, readouts: Sequence[str], parameters: dict[str, Any]
 ) -> dict[str, Values]:
     """Fit NDDV once and read the values out in every way asked for."""
-    from nddv.estimator import NDDV, centre
+    from nddv.estimator import centre
 
-    estimator = NDDV(
-        readout=readouts[0], task=problem.record["task"], random_state=seed, **parameters
-    )
     with measure() as fit:
-        estimator.fit(
-            problem.X_train,
-            problem.y_train,
-            X_meta=problem.X_meta,
-            y_meta=problem.y_meta,
-            X_valid=problem.X_valid,
-            y_valid=problem.y_valid,
-        )
+        estimator = fit_nddv(problem, seed, readouts[0], parameters)
     found = {}
     for readout in readouts:
         with measure() as reading:
@@ -187,7 +193,7 @@ def nddv_values(
         raise ValueError("name at least one readout")
     names = [method.name.removeprefix(NDDV_PREFIX) for method in methods]
     with measure() as run:
-        found = _fit_nddv(problem, seed, names, parameters)
+        found = _read_nddv(problem, seed, names, parameters)
     return {
         method.name: _complete(method, problem, seed, parameters, found[name], run.as_record())
         for method, name in zip(methods, names, strict=True)

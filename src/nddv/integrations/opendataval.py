@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 
 from nddv.integrations.stand_ins import stand_ins
 from nddv.problems.problem import Problem
-from nddv.values import Values
+from nddv.values import NoValues, Values
 
 UNUSED_MODULES = (
     "torchvision",
@@ -118,7 +118,7 @@ def run_opendataval(
         except Exception as error:
             # Whatever fails in there is theirs: a gap of this evaluator on this problem.
             reason = f"{type(error).__name__}: {error}"
-            raise ValueError(f"OpenDataVal's {evaluator} failed here: {reason}") from error
+            raise NoValues(f"OpenDataVal's {evaluator} failed here: {reason}") from error
     return Values(values, record={"opendataval": _opendataval.__version__})
 
 
