@@ -1,21 +1,5 @@
 """Audits: how far the values are from retraining, in three kinds of problems, and the theory's checks."""
 
-# What the audits of one problem and seed are made of.
-PROBLEM_FILE = f"results/problems/{ADDRESS}/problem.npz"
-AUDIT_VALUES = expand(
-    f"results/values/{ADDRESS}/{{method}}.npz",
-    method=AUDIT_METHODS,
-    allow_missing=True,
-)
-GAME = AUDITS["game"]
-NDDV_SETTINGS = config["settings"]["nddv"]
-
-
-def audit_settings(part):
-    """The settings of a part of the audits, without what its problems are."""
-    about = ("datasets", "n", "corruptions")
-    return {key: value for key, value in AUDITS[part].items() if key not in about}
-
 
 rule audit_marginals:
     input:
