@@ -1,0 +1,154 @@
+"""Rates of a detection rule, and how they move with its threshold.
+
+The positive class is the corruption, and low values are flagged: TPR is the share of the corrupted
+points that a rule flags, FPR that of the clean ones. Rates are taken of all points and of each
+group of a partition.
+
+Local threshold sensitivity (tab:threshold_sensitivity_diagnostics): the paper estimates "local
+TPR/FPR sensitivity to group-level score shifts" by "finite-difference slopes" and prints neither
+step nor unit. Here the scores of a group are moved by ±h against a threshold τ that stays:
+
+    L_g = [rate_g(τ + h) − rate_g(τ − h)] / 2h,
+
+per unit of score; a slope of a rule is the largest over the groups. The predicted envelopes are
+what the printed numbers multiply to: ε·L_TPR and ε·(L_TPR + L_FPR), ε the largest score gap of a
+group. They have no unit: that of the scores cancels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Rates of all points, and of each of G groups: NaN where a group has no such points.
+
+    Attributes
+    ----------
+    tpr, fpr : (...) of all points.
+    tpr_by_group, fpr_by_group : (..., G).
+    """
+
+    tpr: Floats
+    fpr: Floats
+    tpr_by_group: Floats
+    fpr_by_group: Floats
+
+
+def group_sizes(
+    mask: NDArray[np.bool_], codes: NDArray[np.int64], n_groups: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many corrupted and how many clean points each group has, (G,) and (G,)."""
+    if mask.shape != codes.shape:
+        raise ValueError(f"{len(codes)} groups named for {len(mask)} points")
+    if mask.all() or not mask.any():
+        missing = "clean" if mask.all() else "corrupted"
+        raise ValueError(f"rates of detection need {missing} points; this problem has none")
+    corrupted = np.bincount(codes[mask], minlength=n_groups)
+    return corrupted, np.bincount(codes[~mask], minlength=n_groups)
+
+
+def rates_of_counts(
+    hits: NDArray[np.int64],
+    false_alarms: NDArray[np.int64],
+    corrupted: NDArray[np.int64],
+    clean: NDArray[np.int64],
+) -> Rates:
+    """Rates from how many corrupted (..., G) and clean (..., G) points of each group are flagged.
+
+    corrupted, clean : (G,), as :func:`group_sizes` gives them.
+    """
+    with np.errstate(invalid="ignore"):
+        by_group = hits / corrupted, false_alarms / clean
+    return Rates(
+        hits.sum(-1) / corrupted.sum(), false_alarms.sum(-1) / clean.sum(), by_group[0], by_group[1]
+    )
+
+
+def detection_rates(
+    flags: NDArray[np.bool_], mask: NDArray[np.bool_], codes: NDArray[np.int64], n_groups: int
+) -> Rates:
+    """Rates of flags (n,) against the corrupted points (n,), by the group (n,) of each point."""
+    corrupted, clean = group_sizes(mask, codes, n_groups)
+    hits = np.bincount(codes[flags & mask], minlength=n_groups)
+    false_alarms = np.bincount(codes[flags & ~mask], minlength=n_groups)
+    return rates_of_counts(hits, false_alarms, corrupted, clean)
+
+
+def thresholds(
+    scores: NDArray[np.floating],
+    flags: NDArray[np.bool_],
+    codes: NDArray[np.int64],
+    n_groups: int,
+) -> Floats:
+    """Threshold (G,) of each group: half way from its highest flagged to its lowest kept score.
+
+    −inf where none is flagged, inf where all are, NaN for a group without points. A rule with one
+    threshold for all is one group.
+    """
+    highest, lowest = np.full(n_groups, -np.inf), np.full(n_groups, np.inf)
+    np.maximum.at(highest, codes[flags], scores[flags])
+    np.minimum.at(lowest, codes[~flags], scores[~flags])
+    with np.errstate(invalid="ignore"):
+        return (highest + lowest) / 2
+
+
+def local_slopes(
+    scores: NDArray[np.floating],
+    threshold: NDArray[np.floating],
+    mask: NDArray[np.bool_],
+    codes: NDArray[np.int64],
+    n_groups: int,
+    step: float,
+) -> Rates:
+    """Slopes of the rates, central differences with a step h: L_g of the module's docstring.
+
+    Parameters
+    ----------
+    scores : (n,), in the unit that slopes are per.
+    threshold : (n,) of each point; flagged is what lies at or below its own.
+    step : h > 0, in the same unit.
+    """
+    if step <= 0:
+        raise ValueError(f"the step of a slope must be positive, got {step}")
+    margin = scores - threshold
+    crossed = detection_rates((-step < margin) & (margin <= step), mask, codes, n_groups)
+    width = 2 * step
+    return Rates(
+        crossed.tpr / width,
+        crossed.fpr / width,
+        crossed.tpr_by_group / width,
+        crossed.fpr_by_group / width,
+    )
+
+
+def envelopes(score_gap: float, slope_tpr: float, slope_fpr: float) -> tuple[float, float]:
+    """Predicted DTPRGap and DEOGap: ε·L_TPR and ε·(L_TPR + L_FPR).
+
+    A linearisation, no bound: it holds where a group's scores are those of all points, moved by at
+    most ε, and the rates are linear that far.
+    """
+    return score_gap * slope_tpr, score_gap * (slope_tpr + slope_fpr)
+
+
+def auroc(values: NDArray[np.floating], mask: NDArray[np.bool_]) -> float:
+    """Chance that a clean point (n,) has a higher value than a corrupted one; a tie counts half.
+
+    ½ without information. Mann–Whitney: from ranks, at no threshold.
+    """
+    corrupted, clean = (int(size.sum()) for size in group_sizes(mask, np.zeros(len(mask), int), 1))
+    ranks = rankdata(values)[~mask].sum()
+    return float((ranks - clean * (clean + 1) / 2) / (corrupted * clean))
+
+
+def precision_and_recall(flags: NDArray[np.bool_], mask: NDArray[np.bool_]) -> tuple[float, float]:
+    """Precision and recall of flags (n,); equal for a budget-matched rule, 0 where undefined."""
+    hits = int((flags & mask).sum())
+    return hits / max(int(flags.sum()), 1), hits / max(int(mask.sum()), 1)
