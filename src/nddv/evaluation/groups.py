@@ -1,0 +1,353 @@
+"""Gaps between groups: of mean scores, and of the rates of detection.
+
+Groups are the classes of the task or a protected attribute (adult: sex). The paper's "task labels"
+may be those before or after label noise; it does not say. Its partition is one of the data that
+are valued, so `label`, the observed classes, stands beside its numbers; `clean-label` is reported
+too, because noise gives a corrupted point to another group.
+
+Gaps of finite groups are not zero even where a rule treats all groups alike: a class with ten
+corrupted points has a TPR known to about ±0.15. So each gap comes with two references: its mean
+where the flagged points fall on groups at random, at the same TPR and FPR (`floor`), and where they
+are drawn without regard to the corruption (`chance`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from nddv.evaluation.detection import flag_lowest, order_lowest_first, two_means
+from nddv.evaluation.thresholds import (
+    Floats,
+    Rates,
+    auroc,
+    detection_rates,
+    envelopes,
+    group_sizes,
+    local_slopes,
+    precision_and_recall,
+    rates_of_counts,
+    thresholds,
+)
+from nddv.problems.problem import Problem, Truth
+from nddv.values import Values
+
+Codes = NDArray[np.int64]
+
+RULES = ("budget", "two-means", "balanced")
+"""Rules whose gaps are told: the paper's, OpenDataVal's, and the one that knows the groups."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A group for each training point.
+
+    Attributes
+    ----------
+    name : ``"label"`` (observed), ``"clean-label"`` or ``"protected"``.
+    codes : (n,) places in ``groups``.
+    groups : names; a group may have no points.
+    """
+
+    name: str
+    codes: Codes
+    groups: tuple[str, ...]
+
+
+def partitions(truth: Truth, problem: Problem) -> list[Partition]:
+    """The partitions of a problem: observed labels, clean labels, the protected attribute if any.
+
+    Observed and clean labels are the same, and told once, where no label was corrupted.
+    """
+    classes = tuple(problem.record["classes"])
+    found = [Partition("label", problem.y_train, classes)]
+    if not np.array_equal(problem.y_train, truth.y_clean):
+        found.append(Partition("clean-label", truth.y_clean, classes))
+    if truth.group is not None:
+        found.append(Partition("protected", truth.group, tuple(truth.record["groups"])))
+    return found
+
+
+# ------------------------------------------------------------------ scores
+
+
+def group_means(scores: NDArray[np.floating], codes: Codes, n_groups: int) -> Floats:
+    """Mean score (G,) of each group; NaN for one without points."""
+    with np.errstate(invalid="ignore"):
+        return np.bincount(codes, scores, n_groups) / np.bincount(codes, minlength=n_groups)
+
+
+def score_gaps(scores: NDArray[np.floating], codes: Codes, n_groups: int) -> Floats:
+    """|φ̄_g − φ̄| (G,), in the unit of the scores (Lemma score_centering)."""
+    return np.abs(group_means(scores, codes, n_groups) - scores.mean())
+
+
+def calibrated(values: NDArray[np.floating], codes: Codes, n_groups: int) -> Floats:
+    """Scores (n,) in standard deviations of their group from its mean; zero where all are equal.
+
+    With one group: standard scores. With several: the paper's "group-wise score calibration"
+    (tab:adult_cor4), as we read it; the gaps of means are zero afterwards, whatever the values.
+    """
+    centred = values - group_means(values, codes, n_groups)[codes]
+    spread = np.sqrt(group_means(centred**2, codes, n_groups))[codes]
+    rounding = 1e-12 * np.abs(values).max(initial=0.0)  # equal values may miss their own mean
+    return np.divide(centred, spread, out=np.zeros(len(values)), where=spread > rounding)
+
+
+# ------------------------------------------------------------------ rules
+
+
+def balanced_budgets(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Split a budget k over groups (G,) by their sizes, rounded by the largest remainders."""
+    whole, rest = np.divmod(k * sizes, sizes.sum())
+    whole[np.argsort(-rest, kind="stable")[: k - whole.sum()]] += 1
+    return whole
+
+
+def flag_lowest_balanced(
+    values: NDArray[np.floating], k: int, codes: Codes, n_groups: int, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Flag the lowest of (n,) values of each group, as many as its share of the budget k.
+
+    The paper's "group-balanced budget rule that uses protected-group sizes but no corruption
+    labels", which in tab:adult_cor4 is applied to NDDV alone.
+    """
+    sizes = np.bincount(codes, minlength=n_groups)
+    order = order_lowest_first(values, rng)
+    order = order[np.argsort(codes[order], kind="stable")]
+    place = np.arange(len(values)) - (np.cumsum(sizes) - sizes)[codes[order]]
+    flags = np.zeros(len(values), dtype=bool)
+    flags[order] = place < balanced_budgets(sizes, k)[codes[order]]
+    return flags
+
+
+def detect(
+    rule: str,
+    values: NDArray[np.floating],
+    budget: int,
+    partition: Partition,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.bool_], Floats, Floats]:
+    """What a rule of ``RULES`` flags, the scores that it cuts, and the threshold of each point.
+
+    All are (n,). Scores are in standard deviations: of all values, or of the group's own for the
+    balanced rule, which has a threshold a group.
+    """
+    if rule not in RULES:
+        raise ValueError(f"unknown rule {rule!r}: choose one of {', '.join(RULES)}")
+    codes, n_groups = np.zeros(len(values), dtype=np.int64), 1
+    if rule == "balanced":
+        codes, n_groups = partition.codes, len(partition.groups)
+        flags = flag_lowest_balanced(values, budget, codes, n_groups, rng)
+    else:
+        flags = two_means(values) if rule == "two-means" else flag_lowest(values, budget, rng)
+    scores = calibrated(values, codes, n_groups)
+    return flags, scores, thresholds(scores, flags, codes, n_groups)[codes]
+
+
+# ------------------------------------------------------------------ gaps of detection
+
+
+def detection_gaps(rates: Rates) -> tuple[Floats, Floats]:
+    """DTPRGap_g and DEOGap_g, (..., G) each (Eq. class_conditional_detection_gaps).
+
+    NaN for a group without corrupted points; DEOGap_g also for one without clean points.
+    """
+    dtpr = np.abs(rates.tpr_by_group - np.expand_dims(rates.tpr, -1))
+    return dtpr, dtpr + np.abs(rates.fpr_by_group - np.expand_dims(rates.fpr, -1))
+
+
+def worst(gaps: Floats) -> Floats:
+    """The largest of gaps (..., G) over the groups that have one; NaN if none has."""
+    largest = np.max(gaps, axis=-1, where=~np.isnan(gaps), initial=-np.inf)
+    return np.where(np.isneginf(largest), np.nan, largest)
+
+
+def floor_gaps(
+    flags: NDArray[np.bool_],
+    mask: NDArray[np.bool_],
+    partition: Partition,
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """Mean worst gaps if as many corrupted and clean points were flagged, of any groups alike."""
+    corrupted, clean = group_sizes(mask, partition.codes, len(partition.groups))
+    hits = rng.multivariate_hypergeometric(corrupted, int((flags & mask).sum()), draws)
+    false_alarms = rng.multivariate_hypergeometric(clean, int((flags & ~mask).sum()), draws)
+    return _mean_worst(hits, false_alarms, corrupted, clean)
+
+
+def chance_gaps(
+    flags: NDArray[np.bool_],
+    mask: NDArray[np.bool_],
+    partition: Partition,
+    balanced: bool,
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """Mean worst gaps if as many points were flagged at random; balanced: of each group as many."""
+    n_groups = len(partition.groups)
+    corrupted, clean = group_sizes(mask, partition.codes, n_groups)
+    if balanced:
+        flagged = np.bincount(partition.codes[flags], minlength=n_groups)
+        hits = rng.hypergeometric(corrupted, clean, flagged, (draws, n_groups))
+        return _mean_worst(hits, flagged - hits, corrupted, clean)
+    sizes = np.concatenate([corrupted, clean])
+    drawn = rng.multivariate_hypergeometric(sizes, int(flags.sum()), draws)
+    return _mean_worst(drawn[:, :n_groups], drawn[:, n_groups:], corrupted, clean)
+
+
+def _mean_worst(
+    hits: NDArray[np.int64],
+    false_alarms: NDArray[np.int64],
+    corrupted: NDArray[np.int64],
+    clean: NDArray[np.int64],
+) -> tuple[float, float]:
+    """Means of the worst gaps over draws of flagged points, (draws, G) each."""
+    dtpr, deo = detection_gaps(rates_of_counts(hits, false_alarms, corrupted, clean))
+    return float(worst(dtpr).mean()), float(worst(deo).mean())
+
+
+# ------------------------------------------------------------------ tables
+
+
+def group_tables(
+    problems: Mapping[int, Problem],
+    truths: Mapping[int, Truth],
+    values: Sequence[Values],
+    address: Mapping[str, Any],
+    step: float,
+    draws: int,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Gaps of every values file of one problem, over its seeds.
+
+    Parameters
+    ----------
+    problems, truths : of each seed.
+    values : of any methods and seeds; a record with a ``gap`` becomes a row with that reason.
+    address : ``dataset``, ``n`` and ``corruption``: the first columns of both tables.
+    step : h of the slopes, in standard deviations of the scores.
+    draws : how many random selections the floor and the chance level are means of.
+
+    Returns
+    -------
+    groups : a row per method, seed, partition, rule and group: ``points``, ``corrupted``,
+        ``score_gap``, ``tpr``, ``fpr``, ``dtpr``, ``deo``, ``slope_tpr``, ``slope_fpr``.
+    summary : a row per method, seed, partition and rule:
+
+        - groups, without_corrupted: how many groups there are, and have no corrupted point;
+        - auroc, precision, recall: of all points;
+        - score_gap, score_gap_mean: largest and mean over groups, in standard deviations of the
+          scores that the rule cuts; d_phi: the largest in the unit of the values; epsilon_u: the
+          same before centring, of NDDV;
+        - slope_tpr, slope_fpr: largest over groups; ..._pooled: of all points;
+        - predicted_dtpr, predicted_deo: the envelopes of score_gap and these slopes;
+        - dtpr, deo, and ..._mean: largest and mean over groups; ..._floor, ..._chance: references;
+        - reweighting, weight_range: how NDDV was fitted, where the record tells.
+    """
+    rows: list[pd.DataFrame] = []
+    summary: list[dict[str, Any]] = []
+    for one in values:
+        seed = int(one.record["seed"])
+        truth = truths[seed]
+        labels = {
+            **address,
+            "method": one.record["method"],
+            "title": one.record["title"],
+            "seed": seed,
+            **_fitted(one.record),
+        }
+        for partition in partitions(truth, problems[seed]):
+            for rule in RULES:
+                named = {**labels, "partition": partition.name, "rule": rule}
+                row = {**named, "gap": one.record.get("gap", "")}
+                if not row["gap"]:
+                    by_group, found = _measure(one, truth, partition, rule, seed, step, draws)
+                    rows.append(by_group.assign(**named)[[*named, *by_group]])
+                    row.update(found)
+                summary.append(row)
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(), pd.DataFrame(summary)
+
+
+def _fitted(record: Mapping[str, Any]) -> dict[str, Any]:
+    """How NDDV was fitted; empty for other methods."""
+    fit = record.get("fit", {})
+    reweighting = fit.get("params", {}).get("reweighting", "")
+    unweighted = 0.0 if reweighting == "none" else np.nan
+    return {"reweighting": reweighting, "weight_range": fit.get("weight_range", unweighted)}
+
+
+def _measure(
+    one: Values,
+    truth: Truth,
+    partition: Partition,
+    rule: str,
+    seed: int,
+    step: float,
+    draws: int,
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Rows of the groups, and what they amount to, for one method, partition and rule."""
+    values, mask, codes, n_groups = one.values, truth.mask, partition.codes, len(partition.groups)
+    if values.shape != mask.shape:
+        raise ValueError(f"{len(values)} values for {len(mask)} training points")
+    # The stream of nddv.evaluation.collect, so that ties are broken as in the detection table.
+    ties = np.random.default_rng([seed, 2])
+    flags, scores, threshold = detect(rule, values, int(mask.sum()), partition, ties)
+    rates = detection_rates(flags, mask, codes, n_groups)
+    dtpr, deo = detection_gaps(rates)
+    slopes = local_slopes(scores, threshold, mask, codes, n_groups, step)
+    corrupted, clean = group_sizes(mask, codes, n_groups)
+    rows = pd.DataFrame(
+        {
+            "group": partition.groups,
+            "points": corrupted + clean,
+            "corrupted": corrupted,
+            "score_gap": score_gaps(scores, codes, n_groups),
+            "tpr": rates.tpr_by_group,
+            "fpr": rates.fpr_by_group,
+            "dtpr": dtpr,
+            "deo": deo,
+            "slope_tpr": slopes.tpr_by_group,
+            "slope_fpr": slopes.fpr_by_group,
+        }
+    )
+    largest = rows[["score_gap", "slope_tpr", "slope_fpr", "dtpr", "deo"]].max()
+    predicted = envelopes(largest["score_gap"], largest["slope_tpr"], largest["slope_fpr"])
+    rng = np.random.default_rng([seed, 3])
+    floor = floor_gaps(flags, mask, partition, draws, rng)
+    chance = chance_gaps(flags, mask, partition, rule == "balanced", draws, rng)
+    precision, recall = precision_and_recall(flags, mask)
+    summary = {
+        "groups": n_groups,
+        "without_corrupted": int((corrupted == 0).sum()),
+        "auroc": auroc(values, mask),
+        "precision": precision,
+        "recall": recall,
+        **largest.to_dict(),
+        **rows[["score_gap", "dtpr", "deo"]].mean().add_suffix("_mean").to_dict(),
+        "d_phi": float(worst(score_gaps(values, codes, n_groups))),
+        "epsilon_u": _epsilon_u(one, partition),
+        "slope_tpr_pooled": float(slopes.tpr),
+        "slope_fpr_pooled": float(slopes.fpr),
+        "predicted_dtpr": predicted[0],
+        "predicted_deo": predicted[1],
+        "dtpr_floor": floor[0],
+        "deo_floor": floor[1],
+        "dtpr_chance": chance[0],
+        "deo_chance": chance[1],
+    }
+    return rows, summary
+
+
+def _epsilon_u(one: Values, partition: Partition) -> float:
+    """max_g |ū_g − ū| of the sensitivities u that were centred to values (Eq. score_centering)."""
+    if "mean_sensitivity" not in one.record:
+        return np.nan
+    n = len(one.values)
+    sensitivities = one.record["mean_sensitivity"] + one.values * (n - 1) / n
+    return float(worst(score_gaps(sensitivities, partition.codes, len(partition.groups))))
