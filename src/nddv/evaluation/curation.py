@@ -1,0 +1,240 @@
+"""Curation: what the order of the values is worth to the model that is trained afterwards.
+
+Points are removed from the training set, or added to an empty one, in the order of their values,
+and the downstream logistic regression is fitted anew at every step and scored on the test part
+(fig:corrupt_remove_add_exp). Every point brings the label that the method was given, corrupted or
+not, and only the chosen points are trained on; the released code's `add_high_value` trains on all
+points at every step.
+
+- remove_low: good values raise the curve above that of random orders (harmful points go first).
+- remove_high: good values lower it (useful points go first).
+- add_high: good values raise it.
+- add_low: good values lower it.
+
+The k points that are added lowest first are the ones left after the n − k highest were removed, so
+with ties broken once per method the curves share many of their fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from nddv.coalitions import Engine
+from nddv.coalitions.predict import MEASURES, scores
+from nddv.evaluation.detection import order_lowest_first
+from nddv.problems.problem import Problem
+from nddv.values import Values
+
+DIRECTIONS = ("remove_low", "remove_high", "add_high", "add_low")
+GOOD = {"remove_low": 1, "remove_high": -1, "add_high": 1, "add_low": -1}
+"""Sign of the area between a curve and that of random orders, for good values."""
+
+SHARES = {"remove": np.linspace(0, 0.5, 21).round(3), "add": np.linspace(0, 1, 21).round(3)}
+"""Of the training points that are removed or added."""
+
+CONTROL, CONTROL_TITLE = "random-order", "Random order"
+DRAWS = 10
+
+TIES = 2  # stream of random numbers, the same as for detection, so that both break ties alike
+ORDERS = 20  # stream of the random orders
+
+
+def curation_curves(
+    problem: Problem,
+    values: Sequence[Values],
+    seed: int,
+    draws: int = DRAWS,
+    C: float = 1.0,
+    device: str = "cpu",
+    dtype: str = "float64",
+) -> pd.DataFrame:
+    """Test scores after removing and adding points by the values of many methods.
+
+    Parameters
+    ----------
+    problem : its test part is predicted; methods must not have seen it.
+    values : of any methods; a record with a ``gap`` becomes rows with that reason.
+    seed : breaks ties, alike for all methods, and draws the random orders.
+    draws : random orders, each used in every direction.
+    C, device, dtype : of the downstream logistic regression.
+
+    Returns
+    -------
+    One row per method, direction and step: method, title, seed, ``draw`` (which random order; 0
+    for a method), direction, ``share`` removed or added, ``size`` of the training set, accuracy,
+    log_likelihood, gap. A method without values has one row per direction, with the reason and no
+    numbers. ``chance_accuracy`` and ``chance_log_likelihood`` are those of a prediction that knows
+    the class frequencies of the test part, and no features.
+    """
+    if draws < 2:
+        raise ValueError(f"the spread of random orders needs at least 2 draws, got {draws}")
+    n = len(problem.y_train)
+    given = [one for one in values if not one.record.get("gap")]
+    for one in given:
+        if one.values.shape != (n,):
+            raise ValueError(
+                f"{one.record['method']}: {len(one.values)} values for {n} training points"
+            )
+    by_value = [
+        order_lowest_first(one.values, np.random.default_rng([seed, TIES])) for one in given
+    ]
+    rng = np.random.default_rng([seed, ORDERS])
+    orders = np.stack([*by_value, *(rng.permutation(n) for _ in range(draws))])
+    labels = [(one.record["method"], one.record["title"], 0) for one in given]
+    labels += [(CONTROL, CONTROL_TITLE, draw) for draw in range(draws)]
+    names = pd.DataFrame(labels, columns=["method", "title", "draw"])
+
+    # (orders, steps of all directions, n): who is trained on
+    steps = _steps(n)
+    weights = np.concatenate([_members(orders, step) for step in steps], axis=1)
+    measured = _test_scores(problem, weights.reshape(-1, n), C, device, dtype)
+    rows = names.merge(pd.concat([step.drop(columns="points") for step in steps]), how="cross")
+    rows["size"] = weights.sum(axis=2).ravel()
+    rows[list(MEASURES)] = measured
+    gaps = [
+        {"method": one.record["method"], "title": one.record["title"], "gap": one.record["gap"]}
+        for one in values
+        if one.record.get("gap")
+    ]
+    rows = rows.assign(gap="")
+    if gaps:
+        absent = pd.DataFrame(gaps).assign(draw=0)
+        absent = absent.merge(pd.DataFrame({"direction": DIRECTIONS}), how="cross")
+        rows = pd.concat([rows, absent], ignore_index=True)
+    return rows.assign(seed=seed, **_chance(problem))
+
+
+def _steps(n: int) -> list[pd.DataFrame]:
+    """The steps of every direction: share, and the number of points removed or added."""
+    found = []
+    for direction in DIRECTIONS:
+        share = SHARES[direction.partition("_")[0]]
+        points = np.rint(share * n).astype(int)
+        found.append(pd.DataFrame({"direction": direction, "share": share, "points": points}))
+    return found
+
+
+def _members(orders: NDArray[np.int64], step: pd.DataFrame) -> NDArray[np.bool_]:
+    """Coalitions (orders, steps, n) of one direction, for orders (orders, n) lowest first."""
+    task, _, end = str(step["direction"].iloc[0]).partition("_")
+    taken = step["points"].to_numpy()[:, None]
+    rank = np.argsort(orders, axis=1)[:, None]
+    if end == "high":
+        rank = orders.shape[1] - 1 - rank
+    return rank < taken if task == "add" else rank >= taken
+
+
+def _test_scores(
+    problem: Problem, weights: NDArray[np.bool_], C: float, device: str, dtype: str
+) -> NDArray[np.float64]:
+    """Accuracy and log-likelihood (B, 2) on the test part of coalitions (B, n), equal ones once."""
+    _, first, which = np.unique(
+        np.packbits(weights, axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    parts = (problem.X_train, problem.y_train)
+    engine = Engine(*parts, _number_of_classes(problem), C, device, dtype)
+    fits = engine.fit(weights[first])
+    return scores(fits, problem.X_test, problem.y_test, device)[which.ravel()]
+
+
+def _number_of_classes(problem: Problem) -> int:
+    """Of the data set; where the record does not tell, of what is seen."""
+    if "classes" in problem.record:
+        return len(problem.record["classes"])
+    return 1 + int(max(problem.y_train.max(), problem.y_test.max()))
+
+
+def _chance(problem: Problem) -> dict[str, float]:
+    frequencies = np.unique(problem.y_test, return_counts=True)[1] / len(problem.y_test)
+    return {
+        "chance_accuracy": float(frequencies.max()),
+        "chance_log_likelihood": float(frequencies @ np.log(frequencies)),
+    }
+
+
+def curation_scores(curves: pd.DataFrame) -> pd.DataFrame:
+    """One number per curve: the mean height above the curve of random orders.
+
+    It is the area between the two curves over the shares, divided by the range of shares: in units
+    of the measure, so that 0.02 of accuracy means two points in a hundred more, on average over the
+    steps. Good values make it *positive* for remove_low and add_high and *negative* for remove_high
+    and add_low (``GOOD``); values without information give 0 on average, with the spread
+    ``random_<measure>`` of a single random order.
+
+    Parameters
+    ----------
+    curves : of one seed or several, as :func:`curation_curves` gives them.
+
+    Returns
+    -------
+    One row per method, seed and direction: ``accuracy`` and ``log_likelihood`` are areas,
+    ``random_accuracy`` and ``random_log_likelihood`` the standard deviations of the areas of random
+    orders; gap as in the curves.
+    """
+    found = []
+    # An empty reason comes back from a file as a missing one.
+    for seed, of_seed in curves.fillna({"gap": ""}).groupby("seed", sort=False):
+        control = of_seed[of_seed["method"] == CONTROL]
+        for direction in DIRECTIONS:
+            # Random orders know no high and low: both ends of the same task are draws of one curve.
+            ends = control[control["direction"].str.startswith(direction.partition("_")[0])]
+            reference = ends.groupby("share")[list(MEASURES)].mean()
+            drawn = [_areas(part, reference) for _, part in ends.groupby(["direction", "draw"])]
+            spread = np.std(drawn, axis=0, ddof=1)
+            rows = of_seed[(of_seed["direction"] == direction) & (of_seed["method"] != CONTROL)]
+            for (method, title), curve in rows.groupby(["method", "title"], sort=False):
+                gap = str(curve["gap"].iloc[0])
+                areas = np.full(len(MEASURES), np.nan) if gap else _areas(curve, reference)
+                found.append(
+                    {
+                        "method": method,
+                        "title": title,
+                        "seed": seed,
+                        "direction": direction,
+                        **dict(zip(MEASURES, areas, strict=True)),
+                        **{f"random_{m}": sd for m, sd in zip(MEASURES, spread, strict=True)},
+                        "gap": gap,
+                    }
+                )
+    return pd.DataFrame(found)
+
+
+def _areas(curve: pd.DataFrame, reference: pd.DataFrame) -> NDArray[np.float64]:
+    """Mean heights (2,) of a curve above the reference, by the trapezoidal rule."""
+    above = curve.set_index("share")[list(MEASURES)] - reference
+    share = above.index.to_numpy()
+    return np.trapezoid(above.to_numpy(), share, axis=0) / (share[-1] - share[0])
+
+
+def curation_tables(
+    problems: Mapping[int, Problem],
+    values: Sequence[Values],
+    address: Mapping[str, Any],
+    **settings: Any,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Curves and their areas, of every values file of one problem, over its seeds.
+
+    Parameters
+    ----------
+    problems : of each seed.
+    values : of any methods and seeds.
+    address : ``dataset``, ``n`` and ``corruption``: the first columns of both tables.
+    settings : of :func:`curation_curves`.
+    """
+    of_seeds = {
+        seed: [one for one in values if int(one.record["seed"]) == seed] for seed in problems
+    }
+    curves = pd.concat(
+        [curation_curves(problems[seed], of_seeds[seed], seed, **settings) for seed in problems],
+        ignore_index=True,
+    )
+    found = curves, curation_scores(curves)
+    columns = [*address, "method", "title", "seed"]
+    tables = [frame.assign(**address) for frame in found]
+    curves, areas = (t[[*columns, *(c for c in t if c not in columns)]] for t in tables)
+    return curves, areas
