@@ -1,0 +1,31 @@
+"""Write one table of gaps between groups."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from nddv.files import log_to
+from nddv.reporting.groups import TABLES, write_groups
+from nddv.reporting.tables import Provenance
+
+
+def main(name, title, summary_paths, published_path, gaps, provenance, csv_path):
+    rows = pd.concat([pd.read_csv(path) for path in summary_paths], ignore_index=True)
+    published = pd.read_csv(published_path, comment="#")
+    table = TABLES[name](rows, published, gaps)
+    write_groups(Path(csv_path).with_suffix(""), name, table, title, provenance)
+
+
+if __name__ == "__main__":
+    with log_to(snakemake.log[0]):
+        main(
+            snakemake.wildcards.table,
+            snakemake.params.title,
+            snakemake.input.summaries,
+            snakemake.input.published,
+            snakemake.params.gaps,
+            Provenance(
+                snakemake.params.config, snakemake.params.seeds, snakemake.params.corrupt_valid
+            ),
+            snakemake.output.csv,
+        )
