@@ -1,0 +1,462 @@
+"""Verdicts on claims: every operator and outcome both ways; and the claims of the paper."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from nddv.methods import METHODS
+from nddv.problems.addresses import parse_corruption
+from nddv.reporting import audits
+from nddv.reporting.claims import (
+    COLUMNS,
+    FAILS,
+    HOLDS,
+    NEARLY,
+    Number,
+    claims_table,
+    compare,
+    counts,
+    evaluate,
+    read_claims,
+    write_claims,
+)
+from nddv.reporting.detection import detection_table
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = ROOT / "workflow" / "schemas" / "claims.schema.yaml"
+PAPER_CLAIMS = ROOT / "config" / "claims.yaml"
+PAPER = ROOT.parent / "shared" / "paper"
+
+NDDV = {"n": 1000, "method": "nddv"}
+ABOVE = {"where": NDDV, "column": "f1", "op": ">=", "than": 0.5}
+
+
+def entry(*checks, needs=("detection",), **more):
+    """A claim with checks, as the file has it."""
+    words = {"quotation": "NDDV is better than all the others.", "where": "Section 6"}
+    return {"id": "one", **words, "needs": list(needs), "checks": list(checks), **more}
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write entries to a file and read them as claims."""
+
+    def write_and_read(*entries):
+        path = tmp_path / "claims.yaml"
+        path.write_text(yaml.safe_dump({"claims": list(entries)}, sort_keys=False))
+        return read_claims(path, SCHEMA)
+
+    return write_and_read
+
+
+def rows(*cells, columns=("dataset", "method", "f1", "f1_sd")):
+    """A detection table at n = 1000, five runs each."""
+    return pd.DataFrame(cells, columns=list(columns)).assign(n=1000, runs=5, corruption="label10")
+
+
+DETECTION = rows(
+    ("2dplanes", "nddv-terminal", 0.7, 0.05),
+    ("2dplanes", "nddv-path", 0.9, 0.05),
+    ("2dplanes", "loo", 0.2, 0.01),
+    ("2dplanes", "data-oob", 0.8, 0.05),
+    ("bbc@minilm", "nddv-terminal", 0.9, 0.01),
+    ("bbc@minilm", "nddv-path", 0.95, 0.01),
+    ("bbc@minilm", "loo", 0.1, 0.01),
+    ("bbc@minilm", "data-oob", 0.6, 0.01),
+)
+
+
+def judge(claims, detection=DETECTION, **settings):
+    """The row of the only claim."""
+    (row,) = evaluate(claims, {"detection": detection}, **settings).to_dict("records")
+    return row
+
+
+# ------------------------------------------------------------------ a comparison
+
+
+@pytest.mark.parametrize(
+    ("op", "true", "false"),
+    [
+        (">", [(2, 1)], [(1, 1), (1, 2)]),
+        (">=", [(2, 1), (1, 1)], [(1, 2)]),
+        ("<", [(1, 2)], [(1, 1), (2, 1)]),
+        ("<=", [(1, 2), (1, 1)], [(2, 1)]),
+        ("=", [(1, 1)], [(1, 2), (2, 1)]),
+    ],
+)
+def test_operators(op, true, false):
+    assert {compare(Number(a), Number(b), op, 0, 0) for a, b in true} == {HOLDS}
+    assert {compare(Number(a), Number(b), op, 0, 0) for a, b in false} == {FAILS}
+
+
+@pytest.mark.parametrize(("op", "left"), [(">=", 0.7), (">", 0.71), ("<=", 0.8), ("=", 0.8)])
+def test_a_tolerance_forgives_and_rounding_does_not_decide(op, left):
+    assert compare(Number(left), Number(0.75), op, 0.05, 0) == HOLDS
+    assert compare(Number(left), Number(0.75), op, 0.03, 0) == FAILS
+
+
+@pytest.mark.parametrize(("op", "sign"), [(">=", 1), (">", 1), ("<=", -1), ("<", -1), ("=", 1)])
+def test_within_counts_standard_errors_of_the_difference(op, sign):
+    # √(0.3²/9 + 0.4²/16) = 0.141
+    for missing, outcome in ((0.13, NEARLY), (0.15, FAILS)):
+        left = Number(1 - sign * missing, 0.3, 9)
+        assert compare(left, Number(1, 0.4, 16), op, 0, 1) == outcome
+    assert compare(Number(1 - sign * 0.15, 0.3, 9), Number(1, 0.4, 16), op, 0, 1.5) == NEARLY
+    assert compare(Number(1 - sign * 0.13, 0.3, 9), Number(1, 0.4, 16), op, 0, 0) == FAILS
+    assert compare(Number(1 - sign * 0.13), Number(1), op, 0, 1) == FAILS  # no spread is known
+
+
+def test_what_holds_without_all_that_was_named_only_nearly_holds():
+    assert compare(Number(2), Number(1, absent=("ame",)), ">", 0, 0) == NEARLY
+    assert compare(Number(1), Number(2, absent=("ame",)), ">", 0, 0) == FAILS
+
+
+# ------------------------------------------------------------------ verdicts
+
+
+@pytest.mark.parametrize(
+    ("than", "verdict", "outcomes"),
+    [
+        (0.65, "reproduced", (2, 0, 0, 0)),
+        (0.8, "partly", (1, 0, 1, 0)),
+        (0.95, "not reproduced", (0, 0, 2, 0)),
+    ],
+)
+def test_a_claim_on_two_data_sets(read, than, verdict, outcomes):
+    row = judge(read(entry({**ABOVE, "than": than, "per": {"dataset": ["2dplanes", "bbc"]}})))
+    assert row["verdict"] == verdict
+    assert tuple(row[name] for name in ("holds", "nearly", "fails", "not_run")) == outcomes
+    assert row["claim"] == "NDDV is better than all the others."
+    assert "2dplanes: 0.7 ± 0.05 >= " in row["numbers"]
+
+
+def test_within_the_spread_is_partly(read):
+    check = {**ABOVE, "than": 0.71, "within": 1, "per": {"dataset": ["2dplanes"]}}
+    row = judge(read(entry(check)))
+    assert row["verdict"] == "partly"
+    assert row["numbers"] == "2dplanes: 0.7 ± 0.05 >= 0.71 ≈"
+    assert judge(read(entry({**check, "within": 0})))["verdict"] == "not reproduced"
+
+
+def test_a_case_that_was_not_run_does_not_hold(read):
+    row = judge(read(entry({**ABOVE, "per": {"dataset": ["2dplanes", "imdb"]}})))
+    assert row["verdict"] == "partly"
+    assert "holds in all 1 cases that were run, of 2" in row["note"]
+    assert "imdb: not in table detection" in row["note"]
+    failed = {**ABOVE, "than": 0.95, "per": {"dataset": ["2dplanes", "imdb"]}}
+    assert judge(read(entry(failed)))["verdict"] == "not reproduced"
+
+
+def test_not_run_says_why(read):
+    imdb = entry({**ABOVE, "per": {"dataset": ["imdb", "stl10"]}})
+    assert judge(read(imdb))["verdict"] == "not run"
+    (row,) = evaluate(read(imdb), {}).to_dict("records")
+    assert (row["verdict"], row["note"]) == ("not run", "imdb, stl10: there is no table detection")
+    gap = pd.DataFrame({"dataset": ["imdb@minilm"], "method": ["all"], "n": [1000], "note": ["no"]})
+    table = pd.concat([DETECTION, gap], ignore_index=True)
+    assert "imdb: no" in judge(read(imdb), table)["note"]
+    # the gap of another size, or of another method, is no reason
+    for other in ({"n": 10000}, {"method": "ame"}):
+        table = pd.concat([DETECTION, gap.assign(**other)], ignore_index=True)
+        assert "imdb, stl10: not in table" in judge(read(imdb), table)["note"]
+    failed = DETECTION.assign(f1=np.nan, note="2 of 5 seeds gave no values")
+    row = judge(read(entry({**ABOVE, "per": {"dataset": ["2dplanes"]}})), failed)
+    assert (row["verdict"], row["note"]) == ("not run", "2dplanes: 2 of 5 seeds gave no values")
+
+
+def test_the_gap_of_an_audit_names_no_method(read):
+    check = {"where": {**NDDV, "utility": "accuracy"}, "column": "loo", "op": ">", "than": 0}
+    claims = read(entry({**check, "per": {"dataset": ["bbc"]}}, needs=["rank_correlations"]))
+    columns = ["dataset", "n", "utility", "method", "loo", "note"]
+    table = pd.DataFrame([("bbc", "", None, "nddv-terminal", np.nan, "not run")], columns=columns)
+    (row,) = evaluate(claims, {"rank_correlations": table}).to_dict("records")
+    assert row["note"] == "bbc: not run"
+
+
+def test_a_column_that_the_table_does_not_have_yet_is_not_run(read):
+    claims = read(entry({**ABOVE, "column": "area", "per": {"dataset": ["bbc"]}}))
+    assert judge(claims)["note"] == "bbc@minilm: table detection has no column area"
+
+
+def test_an_undefined_claim_is_not_run(read):
+    undefined = {**entry(needs=()), "undefined": "nobody knows"}
+    del undefined["checks"]
+    row = judge(read(undefined))
+    assert (row["verdict"], row["note"]) == ("not run", "nobody knows")
+
+
+# ------------------------------------------------------------------ selections
+
+
+def test_the_other_side_inherits_and_the_best_is_named(read):
+    best = {"where": {"method": ["loo", "data-oob"]}, "aggregate": "max"}
+    row = judge(read(entry({**ABOVE, "than": best, "per": {"dataset": ["2dplanes", "bbc"]}})))
+    assert row["verdict"] == "partly"
+    assert "2dplanes: 0.7 ± 0.05 >= 0.8 ± 0.05 (data-oob) ✗" in row["numbers"]
+    assert "bbc@minilm: 0.9 ± 0.01 >= 0.6 ± 0.01 (data-oob) ✓" in row["numbers"]
+    assert row["note"] == "bbc@minilm: our encoder is minilm"
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "value"), [("max", 0.8), ("min", 0.2), ("mean", 1.7 / 3), ("median", 0.7)]
+)
+def test_aggregates(read, aggregate, value):
+    where = {"n": 1000, "dataset": "2dplanes", "method": {"not": "nddv-path"}}
+    check = {"where": where, "column": "f1", "aggregate": aggregate, "op": ">="}
+    assert judge(read(entry({**check, "than": value - 0.001})))["verdict"] == "reproduced"
+    assert judge(read(entry({**check, "than": value + 0.001})))["verdict"] == "not reproduced"
+
+
+@pytest.mark.parametrize(
+    ("where", "best"),
+    [
+        ({"method": "loo"}, 0.2),
+        ({"method": ["loo", "data-oob"]}, 0.8),
+        ({"method": {"not": "nddv-path"}}, 0.8),
+        ({"method": {"not": ["nddv-path", "data-oob"]}}, 0.7),
+        ({"method": {"not": ["nddv", "data-oob"]}}, 0.9),
+        ({}, 0.9),
+    ],
+)
+def test_conditions(read, where, best):
+    check = {"where": {"dataset": "2dplanes", **where}, "column": "f1", "aggregate": "max"}
+    claims = read(entry({**check, "op": "=", "than": best, "tolerance": 0.001}))
+    assert judge(claims)["verdict"] == "reproduced"
+    assert judge(claims, DETECTION.assign(f1=5.0))["verdict"] == "not reproduced"
+
+
+def test_baselines_without_numbers_leave_it_open(read):
+    best = {"where": {"method": ["loo", "ame"]}, "aggregate": "max"}
+    row = judge(read(entry({**ABOVE, "than": best, "per": {"dataset": ["2dplanes"]}})))
+    assert row["verdict"] == "partly"
+    assert row["note"] == "2dplanes: no number of ame"
+
+
+@pytest.mark.parametrize(
+    ("factors", "verdict"),
+    [
+        ({"times": 3}, "reproduced"),
+        ({"times": 4}, "not reproduced"),
+        ({"plus": 0.4}, "reproduced"),
+        ({"plus": 0.6}, "not reproduced"),
+        ({"times": 2, "plus": 0.2}, "reproduced"),
+        ({"times": 2, "plus": 0.4}, "not reproduced"),
+    ],
+)
+def test_times_and_plus(read, factors, verdict):
+    than = {"where": {"method": "loo"}, **factors}
+    row = judge(read(entry({**ABOVE, "than": than, "per": {"dataset": ["2dplanes"]}})))
+    assert row["verdict"] == verdict
+
+
+def test_times_stretches_the_spread(read):
+    # 0.7 is 0.1 short of 4 · 0.2, whose standard error is 4 · 0.1 / √5 = 0.18
+    table = DETECTION.assign(f1_sd=0.1)
+    than = {"where": {"method": "loo"}, "times": 4}
+    check = {**ABOVE, "than": than, "within": 1, "per": {"dataset": ["2dplanes"]}}
+    assert judge(read(entry(check)), table)["verdict"] == "partly"
+
+
+def test_columns_and_tables_are_compared(read):
+    printed = pd.DataFrame({"dataset": ["2dplanes"], "n": [1000], "gap_90": [0.5]})
+    than = {"table": "value_gaps", "where": {"n": 1000}, "column": "gap_90"}
+    check = {**ABOVE, "table": "detection", "than": than, "per": {"dataset": ["2dplanes"]}}
+    claims = read(entry(check, needs=["detection", "value_gaps"]))
+    for gap, verdict in ((0.5, "reproduced"), (0.75, "not reproduced")):
+        tables = {"detection": DETECTION, "value_gaps": printed.assign(gap_90=gap)}
+        assert list(evaluate(claims, tables)["verdict"]) == [verdict]
+    assert judge(claims)["note"] == "2dplanes: there is no table value_gaps"
+
+
+def test_two_cases_of_the_same_column_are_compared(read):
+    than = {"where": {"dataset": "bbc"}}
+    claims = read(entry({**ABOVE, "where": {**NDDV, "dataset": "2dplanes"}, "than": than}))
+    assert judge(claims)["numbers"] == "2dplanes: 0.7 ± 0.05 >= 0.9 ± 0.01 ✗"
+
+
+def test_every_encoder_is_a_case(read):
+    other = DETECTION[DETECTION["dataset"] == "bbc@minilm"].assign(dataset="bbc@mpnet", f1=0.3)
+    table = pd.concat([DETECTION, other], ignore_index=True)
+    claims = read(entry({**ABOVE, "per": {"dataset": ["bbc"]}}))
+    row = judge(claims, table)
+    assert (row["verdict"], row["holds"], row["fails"]) == ("partly", 1, 1)
+    named = read(entry({**ABOVE, "per": {"dataset": ["bbc@minilm"]}}))
+    assert judge(named, table)["verdict"] == "reproduced"
+
+
+def test_cases_are_all_combinations(read):
+    more = pd.concat([DETECTION, DETECTION.assign(corruption="label20", f1=0.1)])
+    per = {"dataset": ["2dplanes", "bbc"], "corruption": ["label10", "label20"]}
+    row = judge(read(entry({**ABOVE, "per": per})), more.reset_index(drop=True))
+    assert (row["holds"], row["fails"]) == (2, 2)
+    assert "2dplanes, label20: 0.1 ± 0.05 >= 0.5 ✗" in row["numbers"]
+
+
+def test_several_rows_need_an_aggregate(read):
+    claims = read(entry({**ABOVE, "where": {"n": 1000, "dataset": "2dplanes"}}))
+    with pytest.raises(ValueError, match=r"4 rows of table detection match .*aggregate"):
+        judge(claims)
+
+
+def test_nddv_is_the_score_that_is_asked_for(read):
+    claims = read(entry({**ABOVE, "than": 0.8, "per": {"dataset": ["2dplanes"]}}))
+    assert judge(claims)["verdict"] == "not reproduced"
+    assert judge(claims, score="nddv-path")["verdict"] == "reproduced"
+    table = claims_table(claims, {"detection": DETECTION})
+    assert list(table["verdict"]) == ["not reproduced"]
+    assert list(table["verdict_path"]) == ["reproduced"]
+
+
+# ------------------------------------------------------------------ the file
+
+
+def test_an_operator_that_is_not_known_is_named_with_its_claim(read):
+    with pytest.raises(ValueError, match=r"claim one, checks, 0, op: '=>' is not one of"):
+        read(entry({**ABOVE, "op": "=>"}))
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        (entry(ABOVE, needs=["detektion"]), "claim one: unknown table 'detektion'; did you mean"),
+        (
+            entry({**ABOVE, "column": "f2"}),
+            "unknown column of table detection 'f2'; known: dataset",
+        ),
+        (entry({**ABOVE, "where": {"methods": "loo"}}), "'methods'; did you mean 'method'"),
+        (entry({**ABOVE, "than": {"column": "f2"}}), "unknown column of table detection 'f2'"),
+        (entry({**ABOVE, "per": {"data": ["bbc"]}}), "unknown column of table detection 'data'"),
+        (entry(ABOVE, needs=["detection", "value_gaps"]), "must name its table, one of"),
+        (
+            entry({**ABOVE, "table": "detection"}, needs=["detection", "value_gaps"]),
+            "needs value_gaps, which no check uses",
+        ),
+        (entry({**ABOVE, "than": {"table": "value_gaps", "column": "gap_90"}}), "not among its"),
+        (entry({**ABOVE, "when": "now"}), "'when' was unexpected"),
+        (entry(ABOVE, undefined="why"), "claim one"),
+        (entry({**ABOVE, "where": {"n": {"above": 3}}}), "claim one, checks, 0, where, n"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_said(read, claim, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read(claim)
+
+
+def test_ids_are_unique(read):
+    with pytest.raises(ValueError, match="more than one claim has the id one"):
+        read(entry(ABOVE), entry(ABOVE))
+
+
+def test_counts_and_files(read, tmp_path):
+    good = {**ABOVE, "per": {"dataset": ["2dplanes"]}}
+    claims = read(
+        entry(good),
+        {**entry({**good, "than": 0.9}), "id": "two"},
+        {**entry({**good, "per": {"dataset": ["imdb"]}}), "id": "three"},
+    )
+    table = claims_table(claims, {"detection": DETECTION})
+    expected = {"reproduced": 1, "partly": 0, "not reproduced": 1, "not run": 1}
+    assert counts(table) == expected
+    paths = write_claims(tmp_path / "claims", table)
+    assert [path.suffix for path in paths] == [".csv", ".md", ".html"]
+    assert list(pd.read_csv(paths[0])["id"]) == ["one", "two", "three"]
+    text = paths[1].read_text()
+    assert "3 claims: 1 reproduced, 0 partly, 1 not reproduced, 1 not run." in text
+    assert "| not reproduced | reproduced | NDDV is better than all the others. |" in text
+
+
+# ------------------------------------------------------------------ columns that may be named
+
+
+def test_columns_of_the_detection_table():
+    measured = {"f1_budget": 0.5, "f1_two_means": 0.5, "f1_two_means_at_least": 0.5, "area": 0.5}
+    chance = dict.fromkeys(["budget", "two_means", "area", "flag_everything"], 0.1)
+    score = {**measured, **{f"chance_{name}": level for name, level in chance.items()}}
+    problem = {"dataset": "bbc", "n": 1000, "corruption": "label10", "seed": 100}
+    scores = pd.DataFrame([{**problem, "method": "a", "title": "A", "gap": "", **score}])
+    published = scores[["dataset", "n", "corruption", "method", "title"]].assign(f1=0.1, sd=0.1)
+    assert set(COLUMNS["detection"]) <= set(detection_table(scores, published))
+
+
+@pytest.mark.parametrize("table", sorted(audits.TABLES))
+def test_columns_of_the_audits_are_those_with_a_heading(table):
+    keys = {"method", "readout", "runs"}  # told by the title; or not shown
+    assert set(COLUMNS[table]) <= set(audits.HEADINGS) | keys
+
+
+# ------------------------------------------------------------------ the claims of the paper
+
+
+@pytest.fixture(scope="module")
+def paper_claims():
+    return read_claims(PAPER_CLAIMS, SCHEMA)
+
+
+def named(claims, column):
+    """Every value that the claims name of a column."""
+    for claim in claims:
+        for check in claim.checks:
+            sides = [check.left.where, getattr(check.than, "where", {}), check.per or {}]
+            for condition in (side[column] for side in sides if column in side):
+                given = condition["not"] if isinstance(condition, dict) else condition
+                yield from given if isinstance(given, list) else [given]
+
+
+def test_there_are_many_claims_and_none_was_run_without_tables(paper_claims):
+    assert len(paper_claims) >= 30
+    assert counts(claims_table(paper_claims, {}))["not run"] == len(paper_claims)
+
+
+def test_the_claims_name_methods_data_sets_and_corruptions_that_exist(paper_claims):
+    assert set(named(paper_claims, "method")) <= {*METHODS, "nddv"}
+    datasets = yaml.safe_load((ROOT / "config" / "datasets.yaml").read_text())["datasets"]
+    assert set(named(paper_claims, "dataset")) <= set(datasets)
+    for corruption in named(paper_claims, "corruption"):
+        parse_corruption(corruption)
+
+
+SYMBOLS = {"times": "×", "pm": "±", "sim": "∼", "sigma": "σ", "le": "≤"}
+
+
+def without_latex(text):
+    """Words and numbers only: no commands, references, mathematical layout or spaces."""
+    text = re.sub(r"\\(?:ref|eqref|label|citep?|resizebox)\{[^}]*\}", "", text)
+    text = re.sub(r"\\\\|\\[,;!]|[&~$]", "", text)
+    text = text.replace(r"\|", "‖").replace("--", "–")
+    text = re.sub(r"\\([A-Za-z]+)", lambda found: SYMBOLS.get(found[1], ""), text)
+    return re.sub(r"[\\{}\s]", "", text)
+
+
+def test_latex_is_removed():
+    assert without_latex(r"$n=1{,}000$ in~\ref{a} \textbf{10\%} $5\times$") == "n=1,000in10%5×"
+    assert without_latex(r"a & $\mathbf{0.98} \pm 0.1$ \\ 5\%--6\%") == "a0.98±0.15%–6%"
+
+
+def test_every_quotation_is_in_the_paper(paper_claims):
+    papers = sorted(PAPER.glob("*.txt"))
+    if not papers:
+        pytest.skip(f"the paper is not at {PAPER}")
+    paper = without_latex("".join(path.read_text(encoding="utf-8") for path in papers))
+    for claim in paper_claims:
+        start = 0
+        for part in claim.quotation.split("…"):
+            words = without_latex(part)
+            assert words in paper[start:], f"{claim.id}: {part}"
+            start = paper.index(words, start) + len(words)
+
+
+def test_every_place_is_in_the_paper(paper_claims):
+    papers = sorted(PAPER.glob("*.txt"))
+    if not papers:
+        pytest.skip(f"the paper is not at {PAPER}")
+    labels = "".join(path.read_text(encoding="utf-8") for path in papers)
+    for claim in paper_claims:
+        for label in re.findall(r"(?:tab|fig):\w+", claim.where):
+            assert f"\\label{{{label}}}" in labels, claim.id
