@@ -1,0 +1,24 @@
+"""Write the verdict on every claim of the paper."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from nddv.files import log_to
+from nddv.reporting.claims import claims_table, read_claims, write_claims
+
+
+def main(claims_path, schema_path, table_paths, csv_path):
+    claims = read_claims(claims_path, schema_path)
+    tables = {Path(path).stem: pd.read_csv(path) for path in table_paths}
+    write_claims(Path(csv_path).with_suffix(""), claims_table(claims, tables))
+
+
+if __name__ == "__main__":
+    with log_to(snakemake.log[0]):
+        main(
+            snakemake.input.claims,
+            snakemake.input.schema,
+            snakemake.input.get("tables", []),
+            snakemake.output.csv,
+        )
