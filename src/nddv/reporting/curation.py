@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,11 +68,12 @@ def curation_figure(
     titles = curves.drop_duplicates("method").set_index("method")["title"]
     looks = {method: look for method, look in highlight.items() if method in titles}
     problems = list(curves.groupby(PROBLEM, sort=False))
-    figure = Figure(figsize=(9.0, 1.75 * len(problems) + 1.1), layout="constrained")
+    figure = Figure(figsize=(9.0, 1.75 * len(problems) + 1.3), layout="constrained")
     axes = figure.subplots(len(problems), len(TASKS), squeeze=False)
     for row, (problem, part) in zip(axes, problems, strict=True):
         found = detection[(detection[PROBLEM] == list(problem)).all(axis=1)]
         _draw_detection(row[0], found, looks)
+        _say_gaps(row[0], part, looks)
         for panel, direction in zip(row[1:], DIRECTIONS, strict=True):
             _draw_accuracy(panel, part[part["direction"] == direction], looks)
         row[0].set_ylabel(f"{_name(problem)}\n\ncorrupted found (%)", fontsize=SMALL)
@@ -118,12 +120,18 @@ def _draw_accuracy(panel: Axes, part: pd.DataFrame, looks: Mapping[str, tuple[st
     _draw_methods(panel, drawn[~random], "share", "accuracy", looks)
     panel.set_xlim(0, drawn["share"].max())
     _draw_chance(panel, 100 * part.drop_duplicates("seed")["chance_accuracy"].mean())
-    absent = part[part["method"].isin(looks) & part["share"].isna()]
-    if len(absent):
-        seeds = part["seed"].nunique()
-        counts = absent.groupby("title", sort=False)["seed"].nunique()
-        said = [f"{title}: no values ({k} of {seeds} seeds)" for title, k in counts.items()]
-        panel.text(0.03, 0.12, "\n".join(said), transform=panel.transAxes, fontsize=6)
+
+
+def _say_gaps(panel: Axes, part: pd.DataFrame, methods: Iterable[str]) -> None:
+    """Name the highlighted methods that have no values, where a detection panel has room."""
+    absent = part[part["method"].isin(methods) & part["share"].isna()]
+    seeds = part["seed"].nunique()
+    said = [
+        fill(f"{title}: no values in {k} of {seeds} seeds", 26)
+        for title, k in absent.groupby("title", sort=False)["seed"].nunique().items()
+    ]
+    look: dict[str, Any] = {"ha": "right", "fontsize": 5.5, "transform": panel.transAxes}
+    panel.text(0.97, 0.04, "\n".join(said), **look)
 
 
 def _draw_chance(panel: Axes, chance: float) -> None:
