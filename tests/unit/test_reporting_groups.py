@@ -70,6 +70,9 @@ def test_gaps_stand_beside_the_published_and_the_envelopes():
     assert row["dtpr_within"] == 0.5
     assert row["dtpr_share"] == pytest.approx((0.1 + 0.3) / 2 / 0.2)
     assert row["deo_within"] == 0.5
+    assert row["epsilon_u"] == pytest.approx(0.999)
+    assert row["epsilon_u_sd"] == pytest.approx(0)
+    assert row["note"] == ""
     assert row["published_dtpr"] == 0.083
     assert row["dataset"] == "bbc@minilm"
     other = measured[(measured["method"] == "random") | (measured["partition"] == "clean-label")]
@@ -92,6 +95,7 @@ def test_score_gaps_compare_weights_with_none():
     table = TABLES[name](summary(reweightings=("lookahead", "none")), published(name), [])
     weighted, unweighted = table.to_dict("records")
     assert weighted["published_weight_range"] == 0.34
+    assert "dtpr_within" not in weighted
     assert np.isnan(weighted["weight_range"])
     assert "weight_range: in 0 of 2 seeds" in weighted["note"]
     assert unweighted["published_epsilon_u"] == 0.098
@@ -157,6 +161,7 @@ def test_figure_has_both_gaps_for_each_problem(tmp_path):
     rows = pd.concat([summary("adult"), summary("digits")], ignore_index=True)
     figure = class_conditional_figure(rows)
     assert len(figure.axes) == 4
+    assert figure.axes[1].get_title().startswith("digits")
     assert "DTPRGap" in figure.axes[0].get_ylabel()
     assert "DEOGap" in figure.axes[2].get_ylabel()
     (legend,) = figure.legends
@@ -164,6 +169,11 @@ def test_figure_has_both_gaps_for_each_problem(tmp_path):
     assert labels[: len(METHODS)] == list(METHODS.values())
     heights = {round(float(y), 6) for line in figure.axes[0].lines for y in line.get_ydata()}
     assert {0.2, 0.05, 0.08} <= heights  # the mean, the floor, chance
+    many = pd.concat([summary(f"data{i}") for i in range(6)], ignore_index=True)
+    shown = [panel for panel in class_conditional_figure(many).axes if panel.get_visible()]
+    assert sorted(p.get_title()[:5] for p in shown if p.get_title()) == [
+        f"data{i}" for i in range(6)
+    ]
     path = tmp_path / "class_conditional.png"
     save_figure(figure, [path])
     first = path.read_bytes()
@@ -171,3 +181,12 @@ def test_figure_has_both_gaps_for_each_problem(tmp_path):
     assert path.read_bytes() == first
     with pytest.raises(ValueError, match="no gaps to draw"):
         class_conditional_figure(rows, "colour")
+
+
+def test_fits_with_other_settings_are_not_averaged_in():
+    rows = summary(reweightings=("lookahead", "none"))
+    for name in ("threshold_sensitivity", "adult_detection_gaps"):
+        with pytest.raises(ValueError, match="two summary rows for dataset adult"):
+            TABLES[name](rows, published(name), [])
+    with pytest.raises(ValueError, match="two summary rows"):
+        class_conditional_figure(rows)

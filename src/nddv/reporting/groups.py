@@ -28,6 +28,7 @@ Gaps = Sequence[Mapping[str, Any]]
 NDDV = "nddv-"
 CONTROLS = ("small-loss", "random")
 MARKERS = ["o", "s", "^", "D"]
+PER_ROW = 4  # problems side by side in the figure
 GAPS = {"dtpr": "DTPRGap", "deo": "DEOGap"}
 
 _ABOUT_GAPS = (
@@ -40,7 +41,7 @@ _ABOUT_SLOPES = (
     "Scores are in standard deviations, the paper's unit is not printed; L̂ are central differences "
     "of a group's rates when its scores move against the threshold, the largest over groups; "
     "predicted: ε·L̂_TPR and ε·(L̂_TPR + L̂_FPR), ε the largest score gap. Predictions do not depend "
-    "on the unit, and are no bounds. Within: share of the seeds whose gap is not larger. "
+    "on the unit, and are no bounds. Within: share of the seeds whose gap is not larger."
 )
 
 ABOUT = {
@@ -108,10 +109,10 @@ HEADINGS = {
 _DETECTION = [
     "score_gap",
     *("slope_tpr", "slope_fpr", "predicted_dtpr", "predicted_deo"),
-    *("dtpr", "dtpr_mean", "dtpr_floor", "dtpr_within", "dtpr_share"),
-    *("deo", "deo_mean", "deo_floor", "deo_within", "deo_share"),
+    *("dtpr", "dtpr_mean", "dtpr_floor", "deo", "deo_mean", "deo_floor"),
     *("recall", "auroc"),
 ]
+_COMPARED = ["dtpr_within", "dtpr_share", "deo_within", "deo_share"]
 
 
 def threshold_sensitivity(rows: pd.DataFrame, published: pd.DataFrame, gaps: Gaps) -> pd.DataFrame:
@@ -120,8 +121,8 @@ def threshold_sensitivity(rows: pd.DataFrame, published: pd.DataFrame, gaps: Gap
     classes = rows["partition"] != "protected"
     keys = [*PROBLEM, "partition", "method", "title"]
     chosen = rows[shown & classes & (rows["rule"] == "budget")]
-    columns = ["epsilon_u", *_DETECTION]
-    return _complete(_summary(chosen, keys, columns), published, ["method", "partition"], gaps)
+    found = _summary(chosen, keys, _DETECTION)
+    return _complete(found, published, ["method", "partition"], gaps)
 
 
 def adult_score_gaps(rows: pd.DataFrame, published: pd.DataFrame, gaps: Gaps) -> pd.DataFrame:
@@ -134,7 +135,7 @@ def adult_score_gaps(rows: pd.DataFrame, published: pd.DataFrame, gaps: Gaps) ->
     )
     keys = [*PROBLEM, "method", "title", "reweighting"]
     columns = ["epsilon_u", "scaled_epsilon_u", "d_phi", "d_phi_sd_units", "weight_range"]
-    found = _summary(chosen, keys, columns)
+    found = _summary(chosen, keys, columns).drop(columns=_COMPARED)
     return _complete(found, published, ["method", "reweighting"], gaps)
 
 
@@ -168,6 +169,7 @@ def _summary(rows: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.Data
     ``<gap>_within`` is the share of the seeds in which a gap is not above its prediction, and
     ``<gap>_share`` the gap as a part of it.
     """
+    _check_once(rows, keys)
     compared = {}
     for gap in GAPS:
         measured, predicted = rows[gap], rows[f"predicted_{gap}"]
@@ -175,12 +177,23 @@ def _summary(rows: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.Data
         # Room for rounding: a gap of zero is within a prediction of zero.
         compared[f"{gap}_within"] = (measured <= predicted + 1e-9).where(known).astype(float)
         compared[f"{gap}_share"] = (measured / predicted).where(predicted > 1e-9)
-    found = over_seeds(rows.assign(**compared), keys, columns)
+    rows = rows.assign(**compared)
+    found = over_seeds(rows, keys, columns)
+    # That some methods have none of these needs no note.
+    quiet = over_seeds(rows, keys, ["epsilon_u", *_COMPARED])
+    kept = [*_COMPARED, *(n for n in ("epsilon_u", "epsilon_u_sd") if n not in found)]
     reasons = rows.assign(gap=rows["gap"].fillna("")).groupby(keys, sort=False)["gap"].max()
     told = zip(found["note"], found.join(reasons, on=keys)["gap"], strict=True)
-    return found.assign(
-        note=["; ".join(part for part in (note, gap) if part) for note, gap in told]
-    )
+    notes = ["; ".join(part for part in (note, gap) if part) for note, gap in told]
+    return pd.concat([found, quiet[kept]], axis=1).assign(note=notes)
+
+
+def _check_once(rows: pd.DataFrame, keys: list[str]) -> None:
+    """A method is there once: fits with other settings would be averaged with its own."""
+    twice = rows[rows.duplicated([*keys, "seed"])]
+    if len(twice):
+        named = ", ".join(f"{key} {twice[key].iloc[0]}" for key in [*keys, "seed"])
+        raise ValueError(f"two summary rows for {named}: give an ablation to its own table only")
 
 
 def _complete(
@@ -228,8 +241,8 @@ def write_groups(
 def class_conditional_figure(rows: pd.DataFrame, partition: str = "label") -> Figure:
     """Draw gaps between classes against the quality of detection (fig class_conditional).
 
-    A column of panels for each problem, DTPRGap above and DEOGap below; a point for each method,
-    at its mean over seeds ± 1 sd. The dash at the same TPR is the method's floor: what equal
+    Two panels for each problem, DTPRGap above DEOGap; a point for each method, at its mean over
+    seeds ± 1 sd. The dash at the same TPR is the method's floor: what equal
     treatment of the classes would show. Good methods lie right and at their floor.
 
     Parameters
@@ -240,33 +253,42 @@ def class_conditional_figure(rows: pd.DataFrame, partition: str = "label") -> Fi
     chosen = rows[(rows["partition"] == partition) & (rows["rule"] == "budget")]
     if chosen.empty:
         raise ValueError(f"no gaps to draw: the table has no rows for groups by {partition}")
+    _check_once(chosen, [*PROBLEM, "title"])
     titles = list(chosen["title"].unique())
     look = {
         title: (COLOURS[i % len(COLOURS)], MARKERS[i // len(COLOURS) % len(MARKERS)])
         for i, title in enumerate(titles)
     }
     problems = list(chosen.groupby(PROBLEM, sort=False))
-    size = (2.9 * len(problems) + 0.4, 5.4 + 0.2 * -(-len(titles) // len(problems)))
+    columns = min(len(problems), PER_ROW)
+    blocks = -(-len(problems) // columns)
+    entries = -(-(len(titles) + 2) // columns)
+    size = (2.9 * columns + 0.4, 5.2 * blocks + 0.2 * entries + 0.3)
     figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(2, len(problems), squeeze=False, sharex="col")
-    for column, (problem, part) in zip(axes.T, problems, strict=True):
-        for panel, gap in zip(column, GAPS, strict=True):
+    # One pair of panels for each problem: of shape (blocks, columns, the two gaps).
+    panels = figure.subplots(2 * blocks, columns, squeeze=False)
+    pairs = panels.reshape(blocks, 2, columns).swapaxes(1, 2).reshape(-1, 2)
+    for pair, (problem, part) in zip(pairs, problems, strict=False):
+        for panel, letter, (gap, name) in zip(pair, "ab", GAPS.items(), strict=True):
             _draw_gaps(panel, part, gap, look)
-        groups = int(part["groups"].max())
-        heading = "{}, n = {},\n{}".format(*problem) + f", {groups} classes"
-        column[0].set_title(heading, fontsize=9)
-        column[1].set_xlabel("TPR = F1, matched budget", fontsize=9)
-    for panel, letter, name in zip(axes[:, 0], "ab", GAPS.values(), strict=True):
-        runs = ", ± 1 sd over seeds" if chosen["seed"].nunique() > 1 else ""
-        panel.set_ylabel(f"{letter}. largest {name}{runs}", fontsize=9)
+            panel.set_ylabel(f"{letter}. largest {name}", fontsize=9)
+        heading = "{}, n = {},\n{}".format(*problem) + f", {int(part['groups'].max())} classes"
+        pair[0].set_title(heading, fontsize=9)
+        pair[1].set_xlabel("TPR = F1, matched budget", fontsize=9)
+    for panel in pairs[len(problems) :].ravel():
+        panel.set_visible(False)
+    seeds = chosen["seed"].nunique()
+    spread = f" Bars: ± 1 sd over {seeds} seeds." if seeds > 1 else ""
+    figure.suptitle(f"Gaps between classes and quality of detection.{spread}", fontsize=10)
+    first = pairs[0, 0]
     keys = [
-        axes[0, 0].plot([], [], marker, color=colour, label=title)[0]
+        first.plot([], [], marker, color=colour, label=title)[0]
         for title, (colour, marker) in look.items()
     ]
-    keys += axes[0, 0].plot([], [], "_", color="0.3", label="floor: all classes treated alike")
-    keys += axes[0, 0].plot([], [], ":", color="0.5", label="chance: values without information")
+    keys += first.plot([], [], "_", color="0.3", label="floor: all classes treated alike")
+    keys += first.plot([], [], ":", color="0.5", label="chance: values without information")
     figure.legend(
-        handles=keys, loc="outside lower center", ncols=len(problems), fontsize=8, frameon=False
+        handles=keys, loc="outside lower center", ncols=columns, fontsize=8, frameon=False
     )
     return figure
 
