@@ -52,6 +52,16 @@ rule detection:
         PARTS["detection"],
 
 
+rule curation:
+    input:
+        PARTS["curation"],
+
+
 rule audits:
     input:
         PARTS["audits"],
+
+
+rule claims:
+    input:
+        PARTS["claims"],

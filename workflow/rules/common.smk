@@ -123,6 +123,7 @@ def report_files(tables, figures):
 # What the parts of the configuration ask for.
 PARTS = {
     "detection": report_files(["datasets", "detection"], ["detection_curve"]),
+    "curation": report_files(["curation"], ["detection_removal_addition"]),
     "audits": report_files(
         [
             "epsilon_delta",
@@ -140,6 +141,11 @@ PARTS = {
         ],
     ),
 }
+
+
+# The claims are judged by the tables of the parts that are asked for.
+TABLES_OF_PARTS = [path for part in config["parts"] for path in PARTS.get(part, [])]
+PARTS["claims"] = report_files(["claims"], [])
 
 
 def for_problems(pattern, problems=PROBLEMS):

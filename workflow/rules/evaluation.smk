@@ -37,3 +37,41 @@ rule evaluate_detection:
         "Detection on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:
         "../scripts/evaluate_detection.py"
+
+
+rule evaluate_curation:
+    input:
+        problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
+        values=expand(
+            f"results/values/{ADDRESS}/{{method}}.npz",
+            method=config["methods"],
+            seed=SEEDS,
+            allow_missing=True,
+        ),
+        records=expand(
+            f"results/values/{ADDRESS}/{{method}}.json",
+            method=config["methods"],
+            seed=SEEDS,
+            allow_missing=True,
+        ),
+    output:
+        curves=f"results/evaluation/{PROBLEM}/curation_curve.csv",
+        scores=f"results/evaluation/{PROBLEM}/curation.csv",
+    log:
+        f"results/logs/evaluate_curation/{PROBLEM}.log",
+    benchmark:
+        f"results/benchmarks/evaluate_curation/{PROBLEM}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        seeds=SEEDS,
+        settings=config["curation"],
+        sources=source_hash("problems.problem", "evaluation.curation"),
+    message:
+        "Removal and addition on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
+    script:
+        "../scripts/evaluate_curation.py"

@@ -249,3 +249,99 @@ rule stability_figure:
         "Figure of the stability check {wildcards.check}"
     script:
         "../scripts/stability_figure.py"
+
+
+rule curation_table:
+    input:
+        scores=for_problems(f"results/evaluation/{PROBLEM}/curation.csv"),
+    output:
+        csv="reports/tables/curation.csv",
+        markdown="reports/tables/curation.md",
+        html=report(
+            "reports/tables/curation.html",
+            caption="../report/curation.rst",
+            category="Removal and addition",
+            labels={"content": "Areas between the curves and random orders"},
+        ),
+    log:
+        "results/logs/curation_table.log",
+    benchmark:
+        "results/benchmarks/curation_table.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        gaps=GAPS,
+        config=config_hash(config),
+        seeds=SEEDS,
+        corrupt_valid=config["corrupt_valid"],
+        sources=source_hash("reporting.curation"),
+    message:
+        "Table of removal and addition"
+    script:
+        "../scripts/curation_table.py"
+
+
+rule curation_figure:
+    input:
+        curves=for_problems(f"results/evaluation/{PROBLEM}/curation_curve.csv"),
+        detection=for_problems(f"results/evaluation/{PROBLEM}/detection_curve.csv"),
+    output:
+        png="reports/figures/detection_removal_addition.png",
+        svg=report(
+            "reports/figures/detection_removal_addition.svg",
+            caption="../report/curation.rst",
+            category="Removal and addition",
+            labels={"content": "Detection, removal and addition"},
+        ),
+    log:
+        "results/logs/curation_figure.log",
+    benchmark:
+        "results/benchmarks/curation_figure.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        sources=source_hash("reporting.curation"),
+    message:
+        "Figure of detection, removal and addition"
+    script:
+        "../scripts/curation_figure.py"
+
+
+rule claims_table:
+    input:
+        claims=project_file("config/claims.yaml"),
+        schema=project_file("workflow/schemas/claims.schema.yaml"),
+        tables=[path for path in TABLES_OF_PARTS if path.endswith(".csv")],
+    output:
+        csv="reports/tables/claims.csv",
+        markdown="reports/tables/claims.md",
+        html=report(
+            "reports/tables/claims.html",
+            caption="../report/claims.rst",
+            category="Claims",
+            labels={"content": "A verdict on every claim of the paper"},
+        ),
+    log:
+        "results/logs/claims_table.log",
+    benchmark:
+        "results/benchmarks/claims_table.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        sources=source_hash("reporting.claims"),
+    message:
+        "Verdicts on the claims"
+    script:
+        "../scripts/claims_table.py"
