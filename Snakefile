@@ -57,6 +57,11 @@ rule curation:
         PARTS["curation"],
 
 
+rule groups:
+    input:
+        PARTS["groups"],
+
+
 rule audits:
     input:
         PARTS["audits"],

@@ -120,10 +120,22 @@ def report_files(tables, figures):
     ]
 
 
+# Title and problems of the tables of groups. Without Adult there is nothing to say of its protected attribute.
+ADULT = [one for one in PROBLEMS if one["dataset"] == "adult"]
+GROUP_TABLES = {
+    "threshold_sensitivity": ("Sensitivity of detection to the threshold", PROBLEMS),
+    "adult_score_gaps": ("Adult: gaps of scores between groups", ADULT),
+    "adult_detection_gaps": ("Adult: gaps of detection between groups", ADULT),
+}
+
 # What the parts of the configuration ask for.
 PARTS = {
     "detection": report_files(["datasets", "detection"], ["detection_curve"]),
     "curation": report_files(["curation"], ["detection_removal_addition"]),
+    "groups": report_files(
+        [name for name, (_, problems) in GROUP_TABLES.items() if problems],
+        ["class_conditional"],
+    ),
     "audits": report_files(
         [
             "epsilon_delta",

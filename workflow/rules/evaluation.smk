@@ -75,3 +75,43 @@ rule evaluate_curation:
         "Removal and addition on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:
         "../scripts/evaluate_curation.py"
+
+
+rule evaluate_groups:
+    input:
+        problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
+        truths=for_seeds(f"results/problems/{ADDRESS}/truth.npz"),
+        values=expand(
+            f"results/values/{ADDRESS}/{{method}}.npz",
+            method=config["methods"],
+            seed=SEEDS,
+            allow_missing=True,
+        ),
+        records=expand(
+            f"results/values/{ADDRESS}/{{method}}.json",
+            method=config["methods"],
+            seed=SEEDS,
+            allow_missing=True,
+        ),
+    output:
+        groups=f"results/evaluation/{PROBLEM}/groups.csv",
+        summary=f"results/evaluation/{PROBLEM}/groups_summary.csv",
+    log:
+        f"results/logs/evaluate_groups/{PROBLEM}.log",
+    benchmark:
+        f"results/benchmarks/evaluate_groups/{PROBLEM}.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        seeds=SEEDS,
+        step=config["groups"]["step"],
+        draws=config["groups"]["draws"],
+        sources=source_hash("problems.problem", "evaluation.groups"),
+    message:
+        "Gaps between groups on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
+    script:
+        "../scripts/evaluate_groups.py"

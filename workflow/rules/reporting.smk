@@ -315,6 +315,76 @@ rule curation_figure:
         "../scripts/curation_figure.py"
 
 
+rule groups_table:
+    input:
+        summaries=lambda wildcards: for_problems(
+            f"results/evaluation/{PROBLEM}/groups_summary.csv",
+            GROUP_TABLES[wildcards.table][1],
+        ),
+        published=lambda wildcards: project_file(f"config/paper/{wildcards.table}.csv"),
+    output:
+        csv="reports/tables/{table}.csv",
+        markdown="reports/tables/{table}.md",
+        html=report(
+            "reports/tables/{table}.html",
+            caption="../report/groups.rst",
+            category="Groups",
+            labels={"content": "{table}"},
+        ),
+    log:
+        "results/logs/groups_table/{table}.log",
+    benchmark:
+        "results/benchmarks/groups_table/{table}.tsv"
+    wildcard_constraints:
+        table="|".join(GROUP_TABLES),
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        title=lambda wildcards: GROUP_TABLES[wildcards.table][0],
+        gaps=GAPS,
+        config=config_hash(config),
+        seeds=SEEDS,
+        corrupt_valid=config["corrupt_valid"],
+        sources=source_hash("reporting.groups"),
+    message:
+        "Table {wildcards.table}"
+    script:
+        "../scripts/groups_table.py"
+
+
+rule class_conditional:
+    input:
+        summaries=for_problems(f"results/evaluation/{PROBLEM}/groups_summary.csv"),
+    output:
+        png="reports/figures/class_conditional.png",
+        svg=report(
+            "reports/figures/class_conditional.svg",
+            caption="../report/groups.rst",
+            category="Groups",
+            labels={"content": "Gaps between classes"},
+        ),
+    log:
+        "results/logs/class_conditional.log",
+    benchmark:
+        "results/benchmarks/class_conditional.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        sources=source_hash("reporting.groups"),
+    message:
+        "Figure of the gaps between classes"
+    script:
+        "../scripts/class_conditional.py"
+
+
 rule claims_table:
     input:
         claims=project_file("config/claims.yaml"),
