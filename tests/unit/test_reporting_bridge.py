@@ -51,7 +51,7 @@ def test_marginals_of_both_signs_do_not_cancel(budgets: pd.DataFrame) -> None:
 
 def test_the_title_counts_where_the_bound_holds(budgets: pd.DataFrame) -> None:
     titles = [axes.get_title() for axes in bridge_figure(budgets).axes]
-    assert titles[0] == "2dplanes, readout terminal: the bound holds for 9 of 12 pairs"
+    assert titles[0] == "2dplanes, readout terminal: the bound holds in 9 of 12 cases"
 
 
 def test_coalitions_can_be_grouped(budgets: pd.DataFrame) -> None:

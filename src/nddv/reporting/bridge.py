@@ -45,7 +45,7 @@ def bridge_figure(budgets: pd.DataFrame) -> Figure:
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, ((dataset, readout), budget) in zip(axes, panels, strict=False):
         _draw(panel, budget)
-        held = f"holds for {budget['holds'].sum()} of {len(budget)} pairs"
+        held = f"holds in {budget['holds'].sum()} of {len(budget)} cases"
         panel.set_title(f"{dataset}, readout {readout}: the bound {held}", fontsize=10)
     for panel in axes[len(panels) :]:
         panel.set_visible(False)
@@ -107,5 +107,8 @@ def _draw(panel: Axes, budget: pd.DataFrame) -> None:
     panel.set_yticks(places, [_size(size) for size in means["size"]])
     panel.invert_yaxis()
     panel.spines[["top", "right"]].set_visible(False)
-    points, lambda0 = budget["point"].nunique(), budget["lambda0"].iloc[0]
-    panel.set_xlabel(f"mean over {points} points, in units of the utility (λ₀ = {lambda0:g})")
+    cases, lambda0 = len(budget) // len(means), budget["lambda0"].iloc[0]
+    of_seeds = f" of {budget['seed'].nunique()} seeds" if "seed" in budget else ""
+    panel.set_xlabel(
+        f"mean over {cases} points{of_seeds}, in units of the utility (λ₀ = {lambda0:g})"
+    )
