@@ -219,7 +219,8 @@ CONDA_TO_PIP = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 @pytest.mark.parametrize("path", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda p: p.stem)
 def test_environments_are_pinned_within_the_bounds_of_the_package(path):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    listed = project["dependencies"] + project["optional-dependencies"]["encode"]
+    extras = project["optional-dependencies"]
+    listed = project["dependencies"] + extras["encode"] + extras["workflow"]
     bounds = {r.name: r.specifier for r in map(Requirement, listed)}
     environment = read(path)
     assert environment["channels"] == ["conda-forge", "nodefaults"]
