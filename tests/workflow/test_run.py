@@ -121,14 +121,14 @@ def test_values_made_again_are_the_same(project):
 def test_a_method_that_cannot_is_a_visible_gap(project):
     project.append(
         "baselines/loss.py",
-        "\n\ndef small_loss(*data, **parameters):\n    raise ValueError('too few | points')\n",
+        "\n\ndef small_loss(*data, **parameters):\n    raise NoValues('too few | points')\n",
     )
     project.snakemake()
     table = pd.read_csv(project.folder / "reports" / "tables" / "detection.csv")
     row = table[table["method"] == "small-loss"].iloc[0]
     assert row["runs"] == 0
     assert np.isnan(row["f1"])
-    assert row["note"] == "2 of 2 seeds gave no values: ValueError: too few | points"
+    assert row["note"] == "2 of 2 seeds gave no values: NoValues: too few | points"
     svg = (project.folder / "reports" / "figures" / "detection_curve.svg").read_text()
     assert "Small loss: no values" in svg
     log = project.folder / "results" / "logs" / "value_baseline" / PROBLEM / "small-loss.log"
