@@ -15,7 +15,7 @@ import pandas as pd
 
 from nddv.audit.errors import definitions, normalised
 from nddv.reporting.certificates import certificate_summary
-from nddv.reporting.tables import Provenance, format_numbers, over_seeds, write_table
+from nddv.reporting.tables import Provenance, format_numbers, over_seeds, write_measured
 
 Rows = Mapping[str, pd.DataFrame]
 """Rows of the audits, of all problems and seeds, by their kind."""
@@ -267,11 +267,6 @@ def write_audit(
     remark: str = "",
 ) -> list[Path]:
     """Write a table of the audits with what its numbers mean and come from; give the paths."""
-    headings = {column: heading for column, heading in HEADINGS.items() if column in table}
-    numbers = table.assign(
-        config=provenance.config, seeds=" ".join(str(seed) for seed in provenance.seeds)
-    )
-    shown = table.fillna({column: "" for column in table if table[column].dtype.kind == "O"})
-    text = format_numbers(shown, headings)
-    footnote = " ".join(part for part in (ABOUT[name], remark, provenance.sentence()) if part)
-    return write_table(stem, numbers, text, title, footnote)
+    text = format_numbers(table, HEADINGS)
+    about = f"{ABOUT[name]} {remark}".strip()
+    return write_measured(stem, table, text, title, about, provenance)

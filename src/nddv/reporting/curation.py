@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from nddv.reporting.detection import PROBLEM
 from nddv.reporting.figures import COLOURS, STYLES
-from nddv.reporting.tables import Provenance, format_numbers, over_seeds, write_table
+from nddv.reporting.tables import Provenance, format_numbers, over_seeds, write_measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -259,9 +259,5 @@ def write_curation(
     stem: str | Path, table: pd.DataFrame, title: str, provenance: Provenance
 ) -> list[Path]:
     """Write the table of the summary numbers with its provenance; give the paths."""
-    numbers = table.assign(
-        config=provenance.config, seeds=" ".join(str(seed) for seed in provenance.seeds)
-    )
     shown = table.fillna({"method": "all", "title": "(every method)"})
-    text = format_numbers(shown, HEADINGS)
-    return write_table(stem, numbers, text, title, f"{ABOUT} {provenance.sentence()}")
+    return write_measured(stem, table, format_numbers(shown, HEADINGS), title, ABOUT, provenance)

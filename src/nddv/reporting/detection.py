@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nddv.reporting.tables import Provenance, format_numbers, write_table
+from nddv.reporting.tables import Provenance, format_numbers, write_measured
 
 PROBLEM = ["dataset", "n", "corruption"]
 
@@ -150,7 +150,4 @@ def write_detection(
     stem: str | Path, table: pd.DataFrame, title: str, provenance: Provenance
 ) -> list[Path]:
     """Write the detection table with its provenance; give the paths."""
-    numbers = table.assign(
-        config=provenance.config, seeds=" ".join(str(seed) for seed in provenance.seeds)
-    )
-    return write_table(stem, numbers, format_detection(table), title, provenance.sentence())
+    return write_measured(stem, table, format_detection(table), title, "", provenance)

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from nddv.reporting.detection import NOT_RUN, PROBLEM
 from nddv.reporting.figures import COLOURS
-from nddv.reporting.tables import Provenance, format_numbers, over_seeds, write_table
+from nddv.reporting.tables import Provenance, format_numbers, over_seeds, write_measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -226,13 +226,8 @@ def write_groups(
     stem: str | Path, name: str, table: pd.DataFrame, title: str, provenance: Provenance
 ) -> list[Path]:
     """Write a table of gaps with what its numbers mean and come from; give the paths."""
-    headings = {column: heading for column, heading in HEADINGS.items() if column in table}
-    numbers = table.assign(
-        config=provenance.config, seeds=" ".join(str(seed) for seed in provenance.seeds)
-    )
-    shown = table.fillna({column: "" for column in table if table[column].dtype.kind == "O"})
-    text = format_numbers(shown, headings)
-    return write_table(stem, numbers, text, title, f"{ABOUT[name]} {provenance.sentence()}")
+    text = format_numbers(table, HEADINGS)
+    return write_measured(stem, table, text, title, ABOUT[name], provenance)
 
 
 # ------------------------------------------------------------------ figure

@@ -39,17 +39,19 @@ def mean_and_spread(mean: float, spread: float, digits: int) -> str:
 def format_numbers(
     table: pd.DataFrame, headings: Mapping[str, str], digits: Mapping[str, int] | int = 3
 ) -> pd.DataFrame:
-    """Turn the columns with a heading into text.
+    """Turn the columns with a heading into text; a heading without a column is left out.
 
     A column with a ``<column>_sd`` beside it becomes ``0.712 ± 0.034``; other numbers with a
-    fraction get as many digits, and ``—`` where there is none.
+    fraction get as many digits, and ``—`` where there is none. Missing words are left blank.
     """
     text = pd.DataFrame(index=table.index)
     for name, heading in headings.items():
+        if name not in table:
+            continue
         places = digits if isinstance(digits, int) else digits.get(name, 3)
         spread = table.get(f"{name}_sd")
         if spread is None and table[name].dtype.kind != "f":
-            text[heading] = table[name].astype(str)
+            text[heading] = table[name].astype(object).where(table[name].notna(), "").astype(str)
             continue
         spread = pd.Series(index=table.index, dtype=float) if spread is None else spread
         pairs = zip(table[name], spread, strict=True)
@@ -135,3 +137,18 @@ def write_table(
             temporary.write_text(content, encoding="utf-8")
         paths.append(path)
     return paths
+
+
+def write_measured(
+    stem: str | Path,
+    table: pd.DataFrame,
+    text: pd.DataFrame,
+    title: str,
+    about: str,
+    provenance: Provenance,
+) -> list[Path]:
+    """Write a table of measurements with what they are about and come from; give the paths."""
+    numbers = table.assign(
+        config=provenance.config, seeds=" ".join(str(seed) for seed in provenance.seeds)
+    )
+    return write_table(stem, numbers, text, title, f"{about} {provenance.sentence()}".strip())
