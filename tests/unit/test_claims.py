@@ -13,8 +13,9 @@ import yaml
 from nddv.methods import METHODS
 from nddv.problems.addresses import parse_corruption
 from nddv.reporting import audits, curation, groups
-from nddv.reporting.claims import (
-    COLUMNS,
+from nddv.reporting.claims import COLUMNS, read_claims
+from nddv.reporting.detection import detection_table
+from nddv.reporting.verdicts import (
     FAILS,
     HOLDS,
     NEARLY,
@@ -23,10 +24,8 @@ from nddv.reporting.claims import (
     compare,
     counts,
     evaluate,
-    read_claims,
     write_claims,
 )
-from nddv.reporting.detection import detection_table
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "workflow" / "schemas" / "claims.schema.yaml"

@@ -410,7 +410,7 @@ rule claims_table:
         mem_mb=1000,
         runtime=10,
     params:
-        sources=source_hash("reporting.claims"),
+        sources=source_hash("reporting.verdicts"),
     message:
         "Verdicts on the claims"
     script:

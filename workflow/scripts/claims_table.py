@@ -5,7 +5,8 @@ from pathlib import Path
 import pandas as pd
 
 from nddv.files import log_to
-from nddv.reporting.claims import claims_table, read_claims, write_claims
+from nddv.reporting.claims import read_claims
+from nddv.reporting.verdicts import claims_table, write_claims
 
 
 def main(claims_path, schema_path, table_paths, csv_path):
