@@ -13,12 +13,18 @@ from nddv.audit.laws import (
     SEMIVALUES,
     check_pairs,
     draw_members,
-    draw_pair_coalitions,
     draw_sizes,
     semivalue,
 )
 
 SEED = 100
+
+
+def draw_pair_coalitions(law, pairs, count, generator):
+    """Independent coalitions (P, count, n) from the law of each of the pairs (P, 2)."""
+    checked = check_pairs(pairs, law.n)
+    sizes = draw_sizes(law, (len(checked), count), generator)
+    return draw_members(law.n, checked, sizes, generator)
 
 
 def rng(seed=SEED):

@@ -11,11 +11,11 @@ from nddv.audit import retraining
 from nddv.audit.retraining import (
     RetrainedGame,
     leave_one_out_retrained,
+    map_many,
     retrain_many,
     single_fold,
-    train_many,
 )
-from nddv.dynamics.participation import evaluate, retrain
+from nddv.dynamics.participation import evaluate, retrain, train_again
 
 N = 40
 SMALL = {"width": 6, "hidden": 5, "centers": 4, "steps": 2, "epochs": 4, "batch_size": 16}
@@ -39,6 +39,13 @@ def some_weights(count: int = 7) -> torch.Tensor:
     weights[::2] = weights[::2] < 0.5
     weights[-2], weights[-1] = 0.0, 1.0
     return torch.as_tensor(weights)
+
+
+@torch.no_grad()
+def train_many(run, weights: torch.Tensor) -> torch.Tensor:
+    """Parameters (B, P) of training again with participation weights (B, n)."""
+    (flat,) = map_many(run, lambda w: (train_again(run, w),), weights)
+    return flat
 
 
 OPTIONS = [

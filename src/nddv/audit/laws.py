@@ -132,15 +132,6 @@ def draw_members(
     return members.transpose(0, 2, 1)
 
 
-def draw_pair_coalitions(
-    law: SemiValue, pairs: ArrayLike, count: int, rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """Independent coalitions (P, count, n) from ℙ_{ω,ij} for each of the pairs (P, 2)."""
-    checked = check_pairs(pairs, law.n)
-    sizes = draw_sizes(law, (len(checked), count), rng)
-    return draw_members(law.n, checked, sizes, rng)
-
-
 def check_pairs(pairs: ArrayLike, n: int) -> NDArray[np.intp]:
     """Pairs (P, 2) of two different points out of n."""
     given = np.asarray(pairs)

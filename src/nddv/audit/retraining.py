@@ -71,13 +71,6 @@ def map_many(
 
 
 @torch.no_grad()
-def train_many(run: Run, weights: Tensor) -> Tensor:
-    """Parameters (B, P) of training again with participation weights (B, n)."""
-    (flat,) = map_many(run, lambda w: (train_again(run, w),), weights)
-    return flat
-
-
-@torch.no_grad()
 def retrain_many(
     run: Run, weights: Tensor, valid: Rows, valid_y: Tensor, utility: str = "log_likelihood"
 ) -> Tensor:
