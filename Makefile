@@ -67,7 +67,7 @@ reproduce: $(READY) ## detection on the embedded configuration, to reports/repor
 	$(SNAKEMAKE) --cores all detection --report reports/report.html
 	@echo "The report: $(abspath reports/report.html)"
 
-full: $(READY) ## everything of the embedded configuration: audits, claims and all (an hour on two cores)
+full: $(READY) ## everything of the embedded configuration: audits, claims and all (about an hour on two cores, not timed yet)
 	$(SNAKEMAKE) --cores all
 	$(SNAKEMAKE) --cores all --report reports/report.html
 
