@@ -373,6 +373,7 @@ class NDDV(BaseEstimator):
             "meta": "given" if meta_given else "held out (two folds)",
             "best_epoch": [best_epoch(run.history) for run in runs],
             "adjoint_growth": growth,
+            "weight_range": float(np.ptp(self.weights_)),
             "device": str(runs[0].flat.device),
             "params": {name: _plain(v) for name, v in self.get_params(deep=False).items()},
             "versions": versions(),

@@ -7,9 +7,10 @@ own environment, and a run depends on the code of its own method only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nddv.names import pick
+from nddv.variants import split_variant
 
 OPENDATAVAL_PREFIX = "odv:"
 
@@ -261,7 +262,11 @@ METHODS: dict[str, Method] = {
 
 
 def get_method(name: str) -> Method:
-    """Look a method up by name; ``odv:DataBanzhaf`` is OpenDataVal's evaluator of that name."""
+    """Look a method up by name.
+
+    ``odv:DataBanzhaf`` is OpenDataVal's evaluator of that name, ``nddv-path:interaction=10`` a
+    readout of NDDV with one setting changed (:mod:`nddv.variants`).
+    """
     if name.startswith(OPENDATAVAL_PREFIX):
         evaluator = name.removeprefix(OPENDATAVAL_PREFIX)
         return Method(
@@ -272,4 +277,11 @@ def get_method(name: str) -> Method:
             "OpenDataVal's",
             "nddv.integrations.opendataval:run_opendataval",
         )
-    return pick(METHODS, name, "method")
+    base, variant = split_variant(name)
+    method = pick(METHODS, base, "method")
+    if variant is None:
+        return method
+    if method.function != _NDDV_FIT:
+        raise ValueError(f"{name!r}: only NDDV has variants")
+    title = f"{method.title.partition(' (')[0]}, {variant.parameter} = {variant.setting}"
+    return replace(method, name=name, title=title)

@@ -19,6 +19,7 @@ import numpy as np
 from nddv.files import config_hash, measure, versions
 from nddv.problems.problem import Problem
 from nddv.values import NoValues, Values
+from nddv.variants import split_variant
 
 if TYPE_CHECKING:
     from nddv.estimator import NDDV
@@ -45,8 +46,7 @@ def value(method: str, problem: Problem, seed: int, **parameters: Any) -> Values
     entry = _entry(method)
     with measure() as run:
         if entry.name.startswith(NDDV_PREFIX):
-            readout = entry.name.removeprefix(NDDV_PREFIX)
-            values = _read_nddv(problem, seed, [readout], parameters)[readout]
+            values = _read_nddv(problem, seed, [entry], parameters)[entry.name]
         else:
             values = _run_rule(entry, problem, seed, parameters)
     return _complete(entry, problem, seed, parameters, values, run.as_record())
@@ -152,15 +152,22 @@ def fit_nddv(problem: Problem, seed: int, readout: str, parameters: Mapping[str,
 
 
 def _read_nddv(
-    problem: Problem, seed: int, readouts: Sequence[str], parameters: dict[str, Any]
+    problem: Problem, seed: int, methods: Sequence[Method], parameters: dict[str, Any]
 ) -> dict[str, Values]:
-    """Fit NDDV once and read the values out in every way asked for."""
+    """Fit NDDV once and read the values out in every way asked for; by the names of the methods."""
     from nddv.estimator import centre
 
+    split = [split_variant(method.name) for method in methods]
+    readouts = [base.removeprefix(NDDV_PREFIX) for base, _ in split]
+    variant = split[0][1]
+    if any(other != variant for _, other in split):
+        raise ValueError("the readouts of one fit must have the same settings")
+    if variant is not None:
+        problem, parameters = variant.apply(problem, parameters)
     with measure() as fit:
         estimator = fit_nddv(problem, seed, readouts[0], parameters)
     found = {}
-    for readout in readouts:
+    for method, readout in zip(methods, readouts, strict=True):
         with measure() as reading:
             sensitivities = np.asarray(estimator.readout_sensitivities(readout), dtype=np.float64)
         record = {
@@ -171,7 +178,7 @@ def _read_nddv(
             "seconds": round(fit.seconds + reading.seconds, 4),
         }
         stderr = estimator.stderr_ if readout == estimator.readout else None
-        found[readout] = Values(centre(sensitivities), stderr, record)
+        found[method.name] = Values(centre(sensitivities), stderr, record)
     return found
 
 
@@ -182,7 +189,8 @@ def nddv_values(
 
     Parameters
     ----------
-    readouts : method names (``"nddv-path"``) or readout names (``"path"``).
+    readouts : method names (``"nddv-path"``) or readout names (``"path"``); of variants all with
+        the same change.
 
     Returns
     -------
@@ -191,12 +199,13 @@ def nddv_values(
     methods = [_entry(NDDV_PREFIX + name.removeprefix(NDDV_PREFIX)) for name in readouts]
     if not methods:
         raise ValueError("name at least one readout")
-    names = [method.name.removeprefix(NDDV_PREFIX) for method in methods]
     with measure() as run:
-        found = _read_nddv(problem, seed, names, parameters)
+        found = _read_nddv(problem, seed, methods, parameters)
     return {
-        method.name: _complete(method, problem, seed, parameters, found[name], run.as_record())
-        for method, name in zip(methods, names, strict=True)
+        method.name: _complete(
+            method, problem, seed, parameters, found[method.name], run.as_record()
+        )
+        for method in methods
     }
 
 

@@ -158,6 +158,39 @@ def test_an_evaluator_of_opendataval_is_a_method():
     assert method.modules[0] == "integrations.opendataval"
 
 
+def test_a_variant_is_nddv_with_one_setting_changed(problem):
+    changed = value("nddv-path:interaction=0", problem, 100, epochs=2)
+    assert changed.record["method"] == "nddv-path:interaction=0"
+    assert changed.record["title"] == "NDDV, path-integrated, interaction = 0"
+    same = value("nddv-path", problem, 100, epochs=2, interaction=0)
+    assert np.array_equal(changed.values, same.values)
+    assert not np.array_equal(changed.values, value("nddv-path", problem, 100, epochs=2).values)
+
+
+def test_a_variant_of_the_meta_size_uses_its_first_rows(problem):
+    few = dataclasses.replace(problem, X_meta=problem.X_meta[:9], y_meta=problem.y_meta[:9])
+    found = value("nddv-terminal:meta_size=9", problem, 100, epochs=2)
+    assert np.array_equal(found.values, value("nddv-terminal", few, 100, epochs=2).values)
+    with pytest.raises(ValueError, match="meta_size=5000: the meta part has"):
+        value("nddv-terminal:meta_size=5000", problem, 100, epochs=2)
+
+
+def test_variants_of_one_fit_share_their_settings(problem):
+    names = ["nddv-terminal:diffusion=1", "nddv-path:diffusion=1"]
+    assert list(nddv_values(problem, 100, names, epochs=2)) == names
+    with pytest.raises(ValueError, match="the same settings"):
+        nddv_values(problem, 100, ["nddv-terminal", "nddv-path:diffusion=1"], epochs=2)
+
+
+def test_a_variant_that_makes_no_sense_is_refused():
+    with pytest.raises(ValueError, match="only NDDV has variants"):
+        get_method("loo:C=2")
+    with pytest.raises(ValueError, match="a variant is written as nddv-path:interaction=10"):
+        get_method("nddv-path:interaction")
+    with pytest.raises(ValueError, match="unknown method 'nddv-end'"):
+        get_method("nddv-end:interaction=1")
+
+
 def test_random_values_are_not_the_stream_that_drew_the_problem(problem):
     drawn = np.random.default_rng(100).standard_normal(80)
     assert not np.array_equal(value("random", problem, 100).values, drawn)
