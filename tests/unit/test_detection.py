@@ -126,6 +126,21 @@ def test_budget_matched_f1_is_precision_and_recall():
         detection_scores(values[:2], mask, 0.1, rng())
 
 
+def test_f1_of_clusters_is_the_mean_of_precision_and_recall_and_auroc_that_of_the_curve():
+    mask = rng(1).random(300) < 0.2
+    values = rng(2).normal(size=300) - mask
+    scores, _ = detection_scores(values, mask, 0.3, rng())
+    for rule in ("two_means", "two_means_at_least"):
+        precision, recall = (getattr(scores, f"{name}_{rule}") for name in ("precision", "recall"))
+        harmonic = 2 * precision * recall / (precision + recall)
+        assert getattr(scores, f"f1_{rule}") == pytest.approx(harmonic)
+        flagged = getattr(scores, f"flagged_{rule}")
+        assert recall * mask.sum() == pytest.approx(precision * flagged)
+    # Of the area, r/2 is what even a perfect order has to spend on corrupted points.
+    rate = mask.mean()
+    assert scores.area == pytest.approx(rate / 2 + (1 - rate) * scores.auroc)
+
+
 def test_a_gap_is_a_row_with_its_reason():
     mask = np.array([True, False, False, False])
     truths = {7: Truth(mask.astype(np.int8), np.zeros(4, np.int64), np.arange(4))}

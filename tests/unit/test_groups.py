@@ -265,11 +265,11 @@ def test_what_centring_took_away_does_not_change_gaps():
     problem, truth, values = made()
     n = len(values)
     centred = (values - values.mean()) * n / (n - 1)
-    fit = {"params": {"reweighting": "none"}}
+    fit = {"params": {"reweighting": "lookahead"}, "weight_range": 0.25}
     record = {"mean_sensitivity": float(values.mean()), "fit": fit}
     _, summary = table_of(problem, truth, centred, **record)
-    assert set(summary["reweighting"]) == {"none"}
-    assert set(summary["weight_range"]) == {0.0}
+    assert set(summary["reweighting"]) == {"lookahead"}
+    assert set(summary["weight_range"]) == {0.25}
     row = summary.query("partition == 'protected' and rule == 'budget'").iloc[0]
     assert row["epsilon_u"] == pytest.approx(score_gaps(values, truth.group, 2).max())
     assert row["d_phi"] == pytest.approx(n / (n - 1) * row["epsilon_u"])

@@ -10,9 +10,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from nddv.evaluation.thresholds import auroc, precision_and_recall
 
 
 def order_lowest_first(values: NDArray[np.floating], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -118,14 +121,23 @@ def chance_levels(rate: float) -> Chance:
 
 @dataclass(frozen=True)
 class DetectionScores:
-    """All detection scores of one method on one problem."""
+    """All detection scores of one method on one problem.
+
+    F1 of the matched budget is its precision and its recall as well. ``auroc`` is the chance that
+    a corrupted point has a lower value than a clean one; equal values count half.
+    """
 
     f1_budget: float
     f1_two_means: float
-    f1_two_means_at_least: float
+    precision_two_means: float
+    recall_two_means: float
     flagged_two_means: int
+    f1_two_means_at_least: float
+    precision_two_means_at_least: float
+    recall_two_means_at_least: float
     flagged_two_means_at_least: int
     area: float
+    auroc: float
 
 
 def detection_scores(
@@ -142,13 +154,17 @@ def detection_scores(
         raise ValueError(f"{len(values)} values for {len(mask)} training points")
     curve = detection_curve(values, mask, rng)
     budget = int(mask.sum())
-    clusters, more_clusters = two_means(values), two_means_at_least(values, minimum_flagged)
+    rules = {
+        "two_means": two_means(values),
+        "two_means_at_least": two_means_at_least(values, minimum_flagged),
+    }
+    found: dict[str, Any] = {}
+    for rule, flags in rules.items():
+        precision, recall = precision_and_recall(flags, mask)
+        found[f"f1_{rule}"] = f1_score(flags, mask)
+        found[f"precision_{rule}"], found[f"recall_{rule}"] = precision, recall
+        found[f"flagged_{rule}"] = int(flags.sum())
     scores = DetectionScores(
-        f1_budget=float(curve[budget]),
-        f1_two_means=f1_score(clusters, mask),
-        f1_two_means_at_least=f1_score(more_clusters, mask),
-        flagged_two_means=int(clusters.sum()),
-        flagged_two_means_at_least=int(more_clusters.sum()),
-        area=area_under(curve),
+        f1_budget=float(curve[budget]), area=area_under(curve), auroc=auroc(values, mask), **found
     )
     return scores, curve

@@ -278,8 +278,7 @@ def _fitted(record: Mapping[str, Any]) -> dict[str, Any]:
     """How NDDV was fitted; empty for other methods."""
     fit = record.get("fit", {})
     reweighting = fit.get("params", {}).get("reweighting", "")
-    unweighted = 0.0 if reweighting == "none" else np.nan
-    return {"reweighting": reweighting, "weight_range": fit.get("weight_range", unweighted)}
+    return {"reweighting": reweighting, "weight_range": fit.get("weight_range", np.nan)}
 
 
 def _measure(

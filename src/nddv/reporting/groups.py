@@ -117,6 +117,7 @@ _COMPARED = ["dtpr_within", "dtpr_share", "deo_within", "deo_share"]
 
 def threshold_sensitivity(rows: pd.DataFrame, published: pd.DataFrame, gaps: Gaps) -> pd.DataFrame:
     """Class-wise gaps and envelopes (tab:threshold_sensitivity_diagnostics), NDDV and controls."""
+    rows = _without_variants(rows)
     shown = rows["method"].str.startswith(NDDV) | rows["method"].isin(CONTROLS)
     classes = rows["partition"] != "protected"
     keys = [*PROBLEM, "partition", "method", "title"]
@@ -132,6 +133,8 @@ def adult_score_gaps(rows: pd.DataFrame, published: pd.DataFrame, gaps: Gaps) ->
     chosen = chosen.assign(
         scaled_epsilon_u=chosen["epsilon_u"] * chosen["n"] / (chosen["n"] - 1),
         d_phi_sd_units=chosen["score_gap"],
+        # a readout and its variant without weights: `reweighting` tells them apart
+        method=chosen["method"].str.partition(":")[0],
     )
     keys = [*PROBLEM, "method", "title", "reweighting"]
     columns = ["epsilon_u", "scaled_epsilon_u", "d_phi", "d_phi_sd_units", "weight_range"]
@@ -141,6 +144,7 @@ def adult_score_gaps(rows: pd.DataFrame, published: pd.DataFrame, gaps: Gaps) ->
 
 def adult_detection_gaps(rows: pd.DataFrame, published: pd.DataFrame, gaps: Gaps) -> pd.DataFrame:
     """Gaps of detection by the protected attribute, of all methods (tab:adult_cor4)."""
+    rows = _without_variants(rows)
     chosen = rows[(rows["partition"] == "protected") & rows["rule"].isin(["budget", "balanced"])]
     keys = [*PROBLEM, "method", "title", "rule"]
     found = _summary(chosen, keys, _DETECTION)
@@ -161,6 +165,12 @@ TABLES: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Gaps], pd.DataFrame]] = 
     "adult_score_gaps": adult_score_gaps,
     "adult_detection_gaps": adult_detection_gaps,
 }
+
+
+def _without_variants(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of methods as they are, without NDDV's with another setting (:mod:`nddv.variants`)."""
+    variants = rows["method"].str.startswith(NDDV) & rows["method"].str.contains(":")
+    return rows[~variants]
 
 
 def _summary(rows: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
@@ -245,6 +255,7 @@ def class_conditional_figure(rows: pd.DataFrame, partition: str = "label") -> Fi
     rows : summary rows of ``nddv.evaluation.groups``.
     partition : ``"label"`` or ``"clean-label"``.
     """
+    rows = _without_variants(rows)
     chosen = rows[(rows["partition"] == partition) & (rows["rule"] == "budget")]
     if chosen.empty:
         raise ValueError(f"no gaps to draw: the table has no rows for groups by {partition}")
