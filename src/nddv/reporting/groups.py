@@ -134,7 +134,7 @@ def adult_score_gaps(rows: pd.DataFrame, published: pd.DataFrame, gaps: Gaps) ->
         scaled_epsilon_u=chosen["epsilon_u"] * chosen["n"] / (chosen["n"] - 1),
         d_phi_sd_units=chosen["score_gap"],
         # a readout and its variant without weights: `reweighting` tells them apart
-        method=chosen["method"].str.partition(":")[0],
+        method=chosen["method"].str.replace(":.*", "", regex=True),
     )
     keys = [*PROBLEM, "method", "title", "reweighting"]
     columns = ["epsilon_u", "scaled_epsilon_u", "d_phi", "d_phi_sd_units", "weight_range"]
