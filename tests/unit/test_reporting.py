@@ -18,10 +18,11 @@ from nddv.reporting.detection import (
     write_detection,
 )
 from nddv.reporting.figures import detection_curves, save_figure
+from nddv.reporting.latex import to_latex
 from nddv.reporting.tables import Provenance, to_markdown
 from nddv.values import Values
 
-PAPER = Path(__file__).parents[2] / "config" / "paper" / "mislabeled_data_detection.csv"
+PAPER = Path(__file__).parents[2] / "config" / "paper" / "detection_n1000.csv"
 
 
 @pytest.fixture
@@ -82,10 +83,38 @@ def test_nothing_is_dropped_silently(evaluated):
     assert oob["note"] == NOT_RUN
     assert oob["published"] == 0.46
     assert np.isnan(oob["f1"])
-    absent = table[table["method"] == "all"]
-    assert set(absent["dataset"]) == {
-        "electricity", "bbc", "imdb", "stl10", "cifar10", "imagenet100",
-    }  # fmt: skip
+    absent = table[(table["dataset"] != "2dplanes") & (table["note"] == NOT_RUN)]
+    assert absent.groupby("dataset")["published"].count().to_dict() == dict.fromkeys(
+        ["electricity", "bbc", "imdb", "stl10", "cifar10", "imagenet100"], 12
+    )
+
+
+def test_what_was_left_out_or_cannot_be_had_has_its_reason(evaluated):
+    problem = {"dataset": "2dplanes", "n": 1000, "corruption": "label10"}
+    gaps = [
+        {**problem, "method": "dvrl", "title": "DVRL", "reason": "hours"},
+        {**problem, "dataset": "stl10@resnet50", "reason": "no file"},
+        {**problem, "dataset": "mine", "reason": "no such table"},
+    ]
+    table = detection_table(evaluated[0], read_published(PAPER), gaps)
+    assert row(table, "dvrl")["note"] == "hours"
+    pictures = table[table["dataset"] == "stl10@resnet50"]
+    assert set(pictures["note"]) == {"no file"}
+    assert pictures["published"].notna().sum() == 12
+    assert not (table["dataset"] == "stl10").any()
+    assert table[table["dataset"] == "mine"]["method"].tolist() == ["all"]
+    text, notes = format_detection(table)
+    assert "mine, n = 1000, label10: no such table." in notes
+    assert ") hours." in notes
+    assert "mine" not in text
+
+
+def test_nothing_run_at_all_is_a_table_of_gaps():
+    table = detection_table(pd.DataFrame(), read_published(PAPER))
+    assert len(table) == 7 * 12
+    text, notes = format_detection(table)
+    assert text.set_index("Method").loc["LOO", "2dplanes"] == "— (a) [0.18]"
+    assert notes == f"(a) {NOT_RUN}."
 
 
 def test_a_method_that_always_fails_is_a_row_without_numbers(evaluated):
@@ -94,22 +123,24 @@ def test_a_method_that_always_fails_is_a_row_without_numbers(evaluated):
     table = detection_table(failed, read_published(PAPER))
     assert np.isnan(row(table, "broken")["f1"])
     assert row(table, "broken")["runs"] == 0
-    assert "—" in format_detection(table).iloc[0].tolist()
+    text, notes = format_detection(table)
+    assert text["2dplanes"].iloc[0] == "— (a)"
+    assert "(a) 1 of 1 seeds gave no values: ValueError: too | flat." in notes
 
 
 def test_one_seed_has_no_spread(evaluated):
     scores, _ = evaluated
     table = detection_table(scores[scores["seed"] == 100], read_published(PAPER))
     assert np.isnan(row(table, "random")["f1_sd"])
-    assert "±" not in format_detection(table).iloc[1]["F1, budget-matched"]
+    assert "±" not in "".join(format_detection(table)[0]["2dplanes"])
 
 
 def test_written_together_with_provenance(evaluated, tmp_path):
     table = detection_table(evaluated[0], read_published(PAPER))
     paths = write_detection(
-        tmp_path / "detection", table, "Title", Provenance("abc123", [100, 101])
+        tmp_path / "detection", table, "Title", "dataset", Provenance("abc123", [100, 101])
     )
-    assert [path.name for path in paths] == ["detection.csv", "detection.md", "detection.html"]
+    assert [path.suffix for path in paths] == [".csv", ".md", ".html", ".tex"]
     numbers = pd.read_csv(paths[0])
     assert set(numbers["config"]) == {"abc123"}
     assert set(numbers["seeds"]) == {"100 101"}
@@ -121,12 +152,39 @@ def test_written_together_with_provenance(evaluated, tmp_path):
         assert "Chance" in text
 
 
-def test_markdown_has_one_cell_for_each_column(evaluated):
-    table = detection_table(evaluated[0], read_published(PAPER))
-    text = to_markdown(format_detection(table), "T", "F")
-    lines = [line.replace("\\|", "") for line in text.splitlines() if line.startswith("|")]
-    assert len(lines) == len(table) + 2
-    assert {line.count("|") for line in lines} == {12}
+def test_a_row_per_method_and_a_column_per_data_set_with_the_best_in_bold(evaluated):
+    scores, _ = evaluated
+    other = scores.assign(dataset="fire", f1_budget=scores["f1_budget"] / 2)
+    table = detection_table(pd.concat([scores, other]), read_published(PAPER))
+    text, _ = format_detection(table)
+    lines = text.set_index("Method")
+    assert list(text.columns[:3]) == ["Method", "2dplanes", "fire"]
+    knn = row(table, "knn-shapley")
+    number = f"**{knn['f1']:.3f} ± {knn['f1_sd']:.3f}**"
+    assert lines.loc["KNN-Shapley", "2dplanes"] == f"{number} [0.3]"
+    assert lines.loc["KNN-Shapley", "fire"].startswith("**")
+    assert not lines.loc["Random", "2dplanes"].startswith("**")
+    assert text["Method"].iloc[-1].startswith("Chance")
+    markdown = to_markdown(text, "T", "F")
+    bars = [line.count("|") for line in markdown.splitlines() if line.startswith("|")]
+    assert set(bars) == {1 + text.shape[1]}
+
+
+def test_columns_of_the_problem_that_vary_stay_in_front(evaluated):
+    scores, _ = evaluated
+    more = [scores.assign(dataset=d, corruption=c) for d in "ab" for c in ("label5", "label20")]
+    text, _ = format_detection(detection_table(pd.concat(more)), across="corruption")
+    assert list(text.columns) == ["Data set", "Method", "label5", "label20"]
+    assert text.groupby("Data set")["Method"].nunique().to_dict() == {"a": 4, "b": 4}
+
+
+def test_latex_escapes_what_it_must_and_keeps_bold():
+    text = pd.DataFrame({"L̂_TPR": ["**0.71 ± 0.03**", "50 % & more"], "ε̂": ["a_b", "—"]})
+    lines = to_latex(text, "T & T", "δ").splitlines()
+    assert r"\caption{T \& T. $\delta$}\\" in lines
+    assert r"$\hat{L}$\_TPR & $\hat{\varepsilon}$ \\" in lines
+    assert r"\textbf{0.71 $\pm$ 0.03} & a\_b \\" in lines
+    assert r"50 \% \& more & --- \\" in lines
 
 
 def test_published_numbers_are_complete():
@@ -156,11 +214,11 @@ def test_figure_shows_methods_chance_and_gaps(evaluated, tmp_path):
     found = panel.lines[0].get_ydata()
     expected = curves[curves["method"] == "knn-shapley"].groupby("inspected")["found"].mean()
     np.testing.assert_allclose(found, expected)
-    paths = [tmp_path / "a.png", tmp_path / "a.svg"]
+    paths = [tmp_path / "a.png", tmp_path / "a.pdf"]
     save_figure(figure, paths)
     first = [path.read_bytes() for path in paths]
     assert first[0].startswith(b"\x89PNG")
-    assert b"<svg" in first[1]
+    assert first[1].startswith(b"%PDF")
     save_figure(detection_curves(without_broken, scores), paths)
     assert [path.read_bytes() for path in paths] == first  # same data, same bytes
 

@@ -1,4 +1,4 @@
-"""Figures, each written as PNG and SVG and readable without the code that made it."""
+"""Figures, each written as PDF and PNG and readable without the code that made it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 STYLES = ["-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1))]
 
-# Fixed ids and no date, so that the same data give the same bytes.
-STYLE = {"svg.hashsalt": "nddv", "svg.fonttype": "none", "font.size": 10}
+# Letters stay letters, which editors and searches can read; fixed ids and no date, so that the same
+# data give the same bytes.
+STYLE = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "nddv", "font.size": 10}
+METADATA = {".pdf": {"CreationDate": None}, ".png": {"Software": None}, ".svg": {"Date": None}}
 
 
 def detection_curves(curves: pd.DataFrame, scores: pd.DataFrame) -> Figure:
@@ -84,6 +86,5 @@ def save_figure(figure: Figure, paths: Sequence[str | Path]) -> None:
     """Write a figure to each path, in the format of its suffix."""
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]
         for path in map(Path, paths):
-            metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
             with atomic_write(path) as temporary:
-                figure.savefig(temporary, dpi=150, metadata=metadata)
+                figure.savefig(temporary, dpi=150, metadata=METADATA[path.suffix])

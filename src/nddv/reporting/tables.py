@@ -1,4 +1,7 @@
-"""How tables are written: every number as CSV, and text for reading as Markdown and HTML."""
+"""How tables are written: every number as CSV, and text for reading as Markdown, HTML and LaTeX.
+
+Text that is wrapped in ``**`` is printed bold in all three.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from nddv.files import atomic_write
+from nddv.reporting.latex import BOLD, to_latex
 
 
 @dataclass(frozen=True)
@@ -104,13 +108,13 @@ def to_html(text: pd.DataFrame, title: str, footnote: str) -> str:
     """Lay a table of text out as one self-contained HTML page."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+        return "<tr>" + "".join(f"<{tag}>{_bold_html(cell)}</{tag}>" for cell in cells) + "</tr>"
 
     rows = "\n".join(line("td", row) for row in text.itertuples(index=False, name=None))
     style = (
         "body{font-family:sans-serif;margin:1.5em}table{border-collapse:collapse}"
         "th,td{padding:.3em .7em;border-bottom:1px solid #ccc;text-align:left}"
-        "td{white-space:nowrap}td:last-child{white-space:normal;color:#666}"
+        "td{max-width:26em}td:last-child{color:#666}"
     )
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}'
@@ -120,15 +124,20 @@ def to_html(text: pd.DataFrame, title: str, footnote: str) -> str:
     )
 
 
+def _bold_html(cell: str) -> str:
+    return BOLD.sub(r"<b>\1</b>", html.escape(cell))
+
+
 def write_table(
     stem: str | Path, table: pd.DataFrame, text: pd.DataFrame, title: str, footnote: str
 ) -> list[Path]:
-    """Write ``stem`` with .csv (the table), .md and .html (the text); give the paths."""
+    """Write ``stem`` with .csv (the table), .md, .html and .tex (the text); give the paths."""
     stem = Path(stem)
     contents = {
         ".csv": table.to_csv(index=False, float_format="%.6g"),
         ".md": to_markdown(text, title, footnote),
         ".html": to_html(text, title, footnote),
+        ".tex": to_latex(text, title, footnote),
     }
     paths = []
     for suffix, content in contents.items():
