@@ -1,0 +1,234 @@
+"""What happens inside one NDDV run, as tables: states, co-states, weights and values of all points.
+
+Everything is read from the fitted run itself, along the scoring path that its values come from: the
+flow of the final parameters, with the aggregate that the points make (fig:nddv, fig:learn_sde,
+fig:reveal_dv_layer_epoch, fig:reveal_dv). States have many coordinates; they are told by two, along
+directions that are the same at all times: the first two principal components of terminal states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from nddv.dynamics.adjoint import backward
+from nddv.dynamics.costs import terminal
+from nddv.dynamics.flow import rollout
+from nddv.dynamics.population import encode
+from nddv.dynamics.seeds import derive, normal
+from nddv.dynamics.training import SCORING, Run
+from nddv.problems.problem import Problem, Truth
+from nddv.valuation import fit_nddv
+
+Floats = NDArray[np.float64]
+
+GRID = 101  # costs at which the weight map is told
+DIGITS = 5
+
+
+@dataclass(frozen=True)
+class Path:
+    """The scoring path of a fitted run: S Euler steps of n points in W coordinates.
+
+    states, costates: (S+1, n, W) X_t and Y_t; means: (S+1, W) μ_t = N⁻¹ Σ v_i X_{i,t}.
+    """
+
+    states: Floats
+    costates: Floats
+    means: Floats
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Two orthonormal directions (W, 2), and the share (2,) of the terminal variance along each."""
+
+    vectors: Floats
+    explained: Floats
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """A fitted run as tidy frames; `point` is the place of a point in the training set.
+
+    Attributes
+    ----------
+    run : one row: seed, best_epoch (the last that the path readout averages, from 1), epochs,
+        explained_1 and explained_2 (shares of the terminal variance), feature_1 and feature_2 (the
+        columns, from 1, that `points` tells: those that tell most about the label).
+    points : point, corrupted, label (observed), feature_1, feature_2, cost (q_i: the terminal cost
+        at the point's last visit in training, which its weight is made of), weight (v_i), terminal
+        and path (values under these readouts).
+    states : point, step, time, state_1, state_2, costate_1, costate_2: X_t and Y_t along the two
+        directions.
+    steps : step, time, mean_1, mean_2: μ_t along the same directions.
+    epochs : point, epoch (from 1), value: the terminal value φ after every epoch.
+    layers : point, step, time, value: φ_t at every Euler time, after the last epoch
+        (Eq. layer_epoch_phi).
+    weight_map : seed, cost, weight: V_θ on a grid from 0 to the largest cost.
+    """
+
+    run: pd.DataFrame
+    points: pd.DataFrame
+    states: pd.DataFrame
+    steps: pd.DataFrame
+    epochs: pd.DataFrame
+    layers: pd.DataFrame
+    weight_map: pd.DataFrame
+
+
+def trace_run(
+    problem: Problem, truth: Truth, seed: int, settings: Mapping[str, Any]
+) -> Trajectories:
+    """Fit NDDV to a classification problem and tell what its run did.
+
+    Parameters
+    ----------
+    truth : says which points were corrupted; the run does not see it.
+    seed : random state of the run.
+    settings : of `nddv.NDDV`, as for its values; that the layers are traced changes no value.
+    """
+    if problem.record["task"] != "classification":
+        raise ValueError(f"trajectories are told of classes, not of {problem.record['task']}")
+    if truth.mask.shape != problem.y_train.shape:
+        raise ValueError(
+            f"the truth is about {len(truth.mask)} points, the problem has {len(problem.y_train)}"
+        )
+    model = fit_nddv(problem, seed, "path", {**settings, "layer_trace": True})
+    # The problem brings its meta data, so there is one fold, of all points in their order.
+    run = model._folds[0].run
+    with torch.no_grad():
+        path = scoring_path(run)
+        weight_map = _weight_map(run)
+    axes = principal_directions(path.states[-1], problem.y_train)
+    features = informative_features(problem)
+    points = pd.DataFrame(
+        {
+            "corrupted": truth.mask,
+            "label": problem.y_train,
+            "feature_1": problem.X_train[:, features[0]],
+            "feature_2": problem.X_train[:, features[1]],
+            "cost": run.signals.double().numpy(force=True),
+            "weight": model.weights_,
+            "terminal": model.readout_values("terminal"),
+            "path": model.values_,
+        }
+    )
+    summary = {
+        "seed": seed,
+        "best_epoch": 1 + model.record_["best_epoch"][0],
+        "epochs": len(model.trace_),
+        "explained_1": axes.explained[0],
+        "explained_2": axes.explained[1],
+        "feature_1": 1 + features[0],
+        "feature_2": 1 + features[1],
+    }
+    times = np.linspace(0, run.flow.horizon, run.flow.steps + 1)
+    return Trajectories(
+        run=pd.DataFrame([summary]),
+        points=points.rename_axis("point").reset_index(),
+        states=_state_rows(path, axes, times),
+        steps=_step_rows(path, axes, times),
+        epochs=_long(model.trace_[:, -1], "epoch", first=1),
+        layers=_with_time(_long(model.trace_[-1], "step"), times),
+        weight_map=weight_map,
+    )
+
+
+def scoring_path(run: Run) -> Path:
+    """The path that the terminal readout scores: final parameters, noise, and adjoint."""
+    flow, data, mass = run.flow, run.data, run.weights()
+    params = flow.unpack(run.flat)
+    seed = derive(run.seed, SCORING, 0)
+    start = encode(flow, params.encoder, data.rows)
+    noise = [normal(seed, s, start.shape, start.dtype, start.device) for s in range(flow.steps)]
+    path = rollout(flow, params.controls, start, torch.stack(noise), mass=mass)
+    end = terminal(params.head, path.states[-1], data.y, data.loss)
+    costates = backward(flow, params.controls, path, -end.gradients).costates
+    last = mass @ path.states[-1] / len(mass)
+    found = (path.states, costates, [*path.aggregates, last])
+    return Path(*(torch.stack(part).double().numpy(force=True) for part in found))
+
+
+def principal_directions(states: Floats, labels: NDArray[np.int64]) -> Directions:
+    """First two principal components of states (n, W), each turned so that labels grow along it."""
+    centred = states - states.mean(axis=0)
+    _, spreads, vectors = np.linalg.svd(centred, full_matrices=False)
+    vectors = vectors[:2].T
+    slopes = (labels - labels.mean()) @ centred @ vectors
+    return Directions(vectors * np.where(slopes < 0, -1, 1), spreads[:2] ** 2 / (spreads**2).sum())
+
+
+def informative_features(problem: Problem) -> tuple[int, int]:
+    """The two features of whose variance the observed classes explain most, in order."""
+    X, y = problem.X_train.astype(np.float64), problem.y_train
+    if X.shape[1] < 2:
+        raise ValueError("the data have one feature: two are needed to draw them")
+    members = np.eye(y.max() + 1)[y]
+    means = members.T @ X / np.maximum(members.sum(axis=0), 1)[:, None]
+    variance = X.var(axis=0)
+    between = means[y].var(axis=0)
+    share = np.divide(between, variance, out=np.zeros_like(variance), where=variance > 0)
+    first, second = np.argsort(-share, kind="stable")[:2]
+    return int(first), int(second)
+
+
+def significant(frame: pd.DataFrame, digits: int = DIGITS) -> pd.DataFrame:
+    """The frame with its floats rounded to so many significant digits: enough to draw."""
+    floats = frame.select_dtypes("float")
+    return frame.assign(**{name: _round(floats[name].to_numpy(), digits) for name in floats})
+
+
+def _round(values: NDArray[Any], digits: int) -> Floats:
+    return np.array([float(f"{x:.{digits}g}") for x in values])
+
+
+def _weight_map(run: Run) -> pd.DataFrame:
+    """V_θ on costs from 0 to the largest; without reweighting every point has weight 1."""
+    costs = torch.linspace(0, float(run.signals.max()), GRID, dtype=run.signals.dtype)
+    costs = costs.to(run.signals.device)
+    fixed = run.training.reweighting == "none"
+    weights = torch.ones_like(costs) if fixed else run.weight_map(run.theta, costs)
+    grid = torch.stack([costs, weights], dim=1).double().numpy(force=True)
+    # The map of one run says little about that of another: figures lay several side by side.
+    return pd.DataFrame(grid, columns=["cost", "weight"]).assign(seed=run.seed)
+
+
+def _state_rows(path: Path, axes: Directions, times: Floats) -> pd.DataFrame:
+    parts = []
+    for name, array in (("state", path.states), ("costate", path.costates)):
+        along = array @ axes.vectors
+        parts += [_long(along[..., k], "step", f"{name}_{k + 1}") for k in range(2)]
+    keys = ["point", "step"]
+    rows = pd.concat([parts[0][keys], *(part.drop(columns=keys) for part in parts)], axis=1)
+    return _with_time(rows, times)
+
+
+def _step_rows(path: Path, axes: Directions, times: Floats) -> pd.DataFrame:
+    along = path.means @ axes.vectors
+    return pd.DataFrame(
+        {"step": np.arange(len(times)), "time": times, "mean_1": along[:, 0], "mean_2": along[:, 1]}
+    )
+
+
+def _long(values: Floats, over: str, name: str = "value", first: int = 0) -> pd.DataFrame:
+    """Rows (point, `over`, name) of values (m, n); `over` counts from `first`."""
+    m, n = values.shape
+    return pd.DataFrame(
+        {
+            "point": np.tile(np.arange(n), m),
+            over: np.repeat(np.arange(first, first + m), n),
+            name: values.ravel(),
+        }
+    )
+
+
+def _with_time(rows: pd.DataFrame, times: Floats) -> pd.DataFrame:
+    """Tell the time of each step, beside it."""
+    rows.insert(rows.columns.get_loc("step") + 1, "time", times[rows["step"]])
+    return rows
