@@ -1,0 +1,19 @@
+"""Time one method at one size, alone, several times where it is quick."""
+
+from nddv.evaluation.timing import time_repeats
+from nddv.files import log_to, write_csv
+
+
+def main(wildcards, options, path):
+    problem = {
+        "method": wildcards["method"],
+        "n": int(wildcards["n"]),
+        "features": int(wildcards["features"]),
+        "valid": wildcards["valid"],
+    }
+    write_csv(path, time_repeats(**problem, **options))
+
+
+if __name__ == "__main__":
+    with log_to(snakemake.log[0]):
+        main(dict(snakemake.wildcards.items()), snakemake.params.options, snakemake.output.rows)
