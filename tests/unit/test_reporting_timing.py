@@ -162,13 +162,17 @@ def test_published_numbers_are_beside_ours_and_what_was_not_run_is_a_gap(timings
     assert NOT_RUN in largest["note"]
     assert largest["published_seconds"] == 63_600
     assert largest["published_seconds_sd"] == 1800
+    # measured to 10,000: a hundred times farther is too far
+    assert np.isnan(largest["estimate"])
     # ... by its own exponent, 2, and that of NDDV, 1
-    assert largest["extrapolated"]
-    assert largest["estimate"] == pytest.approx(1e4)
-    assert largest["ratio"] == pytest.approx(10.0)
+    farther = cell(table, 100_000, "tenth", "knn-shapley")
+    assert farther["extrapolated"]
+    assert farther["estimate"] == pytest.approx(100)
+    assert farther["ratio"] == pytest.approx(1.0)
     late = cell(table, LARGEST, "tenth", "data-shapley")
     assert np.isnan(late["estimate"])
     assert late["title"] == "Data Shapley"
+    assert largest["note"].endswith("the paper: ± 30 min")
     assert "the paper: more than 24 h" in late["note"]
 
 
@@ -197,7 +201,7 @@ def test_rows_are_in_order_and_written(timings, published, tmp_path):
     assert stored["config"].unique().tolist() == ["abc"]
     assert stored["n"].dtype.kind == "i"
     text = paths[1].read_text()
-    assert "| 10000 | 500 | 100 | KNN-Shapley | 2 | 0.10 ± 0.014 | 366 | 0.01 | 3.8 |" in text
+    assert "| 10000 | 500 | 100 | KNN-Shapley | 2 | 0.100 ± 0.014 | 366 | 0.01 | 3.8 |" in text
     assert "measured or extrapolated" not in text
     assert "released code" in text
     scaling = timing_table(timings, extrapolate=EXTRAPOLATED["runtime_scaling"])
@@ -295,8 +299,9 @@ def test_runtime_scaling_draws_extrapolations_dashed_and_says_so(tmp_path):
     ]
     for panel in figure.axes[1:]:  # the first also has the key of the legend
         own, other = dashed(panel)
-        np.testing.assert_allclose(own, [[10_000, 10], [LARGEST, 1000]])
-        np.testing.assert_allclose(other[1], [LARGEST, 1e-2 * LARGEST**1.5])
+        # sizes that span a decade are continued for one
+        np.testing.assert_allclose(own, [[10_000, 10], [100_000, 100]])
+        np.testing.assert_allclose(other[1], [100_000, 1e-2 * 100_000**1.5])
         assert texts(panel) == "∝ n$^{1.00}$ ∝ n$^{1.50}$"
     assert legend(figure)[-1] == "extrapolation"
     assert saved(figure, tmp_path)
@@ -306,6 +311,8 @@ def test_runtime_scaling_extrapolates_nothing_that_was_measured_or_has_one_size(
     rows = scaling_rows([100])
     figure = runtime_scaling_figure(rows, largest=10_000)
     assert [len(line) for line in dashed(figure.axes[0])] == [0]  # the key of the legend
+    figure = runtime_scaling_figure(rows, largest=20_000)
+    assert {line[-1, 0] for line in dashed(figure.axes[0]) if len(line)} == {20_000}
     late = pd.DataFrame(runs("lossval", 10_000, 100, "fixed", status="timed out"))
     once = rows[(rows["method"] != "lossval") | (rows["n"] == 1000)]
     figure = runtime_scaling_figure(pd.concat([once, late], ignore_index=True))

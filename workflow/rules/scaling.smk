@@ -14,8 +14,8 @@ rule time_method:
         valid="fixed|tenth|none",
     conda:
         "../../envs/torch.yaml"
-    # All cores, so that nothing runs beside it; the method uses those of the configuration.
-    threads: workflow.cores
+    # All cores of this machine, so that nothing runs beside it; the method uses as many as configured.
+    threads: workflow.cores or 1
     resources:
         mem_mb=timing_memory,
         runtime=timing_minutes,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from nddv.reporting.figures import COLOURS, STYLES
 from nddv.reporting.tables import format_numbers, write_table
@@ -35,16 +36,26 @@ EXTRAPOLATED = {"wallclock_scaling": (), "runtime_scaling": (10_000, 100_000, LA
 """Sizes that a table has rows for in any case, by extrapolation where they were not run."""
 
 NOT_RUN = "not run in this configuration"
-SHARED = "reads no validation rows: one timing for every number of them"
+SHARED = "reads no validation rows"
 
 
 class PowerLaw(NamedTuple):
-    """seconds = scale · n^exponent, fitted to the sizes from `smallest` to `largest`."""
+    """seconds = scale · n^exponent, fitted to the sizes from `smallest` to `largest`.
+
+    It says something of sizes up to `reach`: as far beyond the largest, on a logarithmic axis, as
+    the measured sizes span. Farther away a small error of the exponent decides, and the constant
+    costs of small sizes make one.
+    """
 
     scale: float
     exponent: float
     smallest: int
     largest: int
+
+    @property
+    def reach(self) -> float:
+        """The largest size to extrapolate to."""
+        return self.largest**2 / self.smallest
 
     def seconds(self, n: Any) -> Any:
         """Of any number or array of sizes."""
@@ -82,8 +93,8 @@ def timing_table(
     validation rows are in each that others are in. ``runs``: how many gave a time; ``seconds`` and
     ``peak_memory_mb`` are means over them, ``seconds_sd`` the spread. ``lower_bound``: seconds, or
     the time-out that was reached. ``exponent``: of the power law in n. ``estimate``: seconds, or by
-    that law where there are none (``extrapolated``). ``ratio``: of the estimate to that of the
-    paper's score at the same size; ``published_ratio`` likewise.
+    that law where there are none and it reaches so far (``extrapolated``). ``ratio``: of the
+    estimate to that of the paper's score at the same size; ``published_ratio`` likewise.
     """
     table = _summary(_by_regime(rows))
     laws = _laws(table)
@@ -152,7 +163,7 @@ def _extrapolated(
     of_rows = [laws.get(curve) for curve in table[CURVE].itertuples(index=False, name=None)]
     found = []
     for (_, row), law in zip(table.iterrows(), of_rows, strict=True):
-        needed = law is not None and np.isnan(row["seconds"])
+        needed = law is not None and np.isnan(row["seconds"]) and row["n"] <= law.reach
         estimate, note = row["seconds"], row["note"]
         if law is not None and needed:
             # What timed out takes longer than that, whatever the law says.
@@ -235,7 +246,7 @@ HEADINGS = {
     "note": "Note",
 }
 DIGITS = {
-    **dict.fromkeys(("seconds", "estimate", "ratio", "exponent"), 2),
+    **dict.fromkeys(("ratio", "exponent"), 2),
     **dict.fromkeys(("published_seconds", "peak_memory_mb"), 0),
     "published_ratio": 1,
 }
@@ -249,7 +260,8 @@ COMMON = (
     "classes; the seconds are those of the valuation, without making data and importing. Seconds: "
     "mean ± standard deviation of repeated runs of the same problem. Exponent: of the power law "
     "that fits the measured sizes, if there are two at least; ratios are of measured seconds, or "
-    "of extrapolated ones where the note says so. Peak memory: of the process, with the data."
+    "of extrapolated ones where the note says so: no farther beyond the largest size measured than "
+    "the measured sizes span. Peak memory: of the process, with the data."
 )
 ABOUT = {
     "wallclock_scaling": (
@@ -266,8 +278,8 @@ def write_timing(
 ) -> list[Path]:
     """Write a table of run times with what its numbers mean and come from; give the paths."""
     shown = table.assign(valid=table["valid"].map(lambda name: REGIMES[name].split()[0]))
-    if not EXTRAPOLATED[name]:
-        shown = shown.drop(columns="estimate")
+    hidden = ["published_seconds_sd", *([] if EXTRAPOLATED[name] else ["estimate"])]
+    shown = shown.drop(columns=hidden, errors="ignore")
     text = format_numbers(shown, HEADINGS, DIGITS)
     footnote = f"{ABOUT[name]} Threads: {threads}. Configuration {config}."
     return write_table(stem, table.assign(config=config), text, TITLES[name], footnote)
@@ -321,12 +333,13 @@ def runtime_scaling_figure(timings: pd.DataFrame, largest: int = LARGEST) -> Fig
     """Draw seconds against n of NDDV, GhostSuite and LossVal (fig:runtime_comparison_new).
 
     A panel per number of features. Solid lines join what was measured, means of repeated runs
-    ± 1 sd; dashed lines are extrapolations by the fitted power law, to `largest`.
+    ± 1 sd; dashed lines are extrapolations by the fitted power law, to `largest` or as far as the
+    law reaches.
 
     Parameters
     ----------
     timings : rows of all methods and sizes, of one regime of the validation rows.
-    largest : number of points to which lines are continued.
+    largest : number of points to which lines are continued at most.
     """
     looks = _looks(timings)
     table = _summary(_by_regime(timings))
@@ -343,7 +356,7 @@ def runtime_scaling_figure(timings: pd.DataFrame, largest: int = LARGEST) -> Fig
         _draw_curves(panel, part, {m: (c, "-", marker) for m, (c, _, marker) in looks.items()})
         for (at, _, method), law in laws.items():
             if at == d and law is not None and law.largest < largest:
-                ends = np.array([law.largest, largest])
+                ends = np.array([law.largest, min(law.reach, largest)])
                 panel.plot(ends, law.seconds(ends), "--", color=looks[method][0], linewidth=1)
         _say_exponents(panel, part, laws, looks)
         _say_missing(panel, part)
@@ -424,6 +437,7 @@ def _dress(panel: Axes) -> None:
     panel.set_xscale("log")
     panel.set_yscale("log")
     panel.tick_params(labelsize=SMALL)
+    panel.xaxis.set_minor_formatter(NullFormatter())  # labels between decades would overlap
     panel.grid(color="0.93", linewidth=0.6)
     panel.set_axisbelow(True)
 
