@@ -38,35 +38,64 @@ include: "workflow/rules/values.smk"
 include: "workflow/rules/audits_common.smk"
 include: "workflow/rules/audits.smk"
 include: "workflow/rules/evaluation.smk"
+include: "workflow/rules/scaling_common.smk"
+include: "workflow/rules/scaling.smk"
+include: "workflow/rules/figures_common.smk"
+include: "workflow/rules/figures.smk"
 include: "workflow/rules/reporting.smk"
 
 
 rule all:
     default_target: True
     input:
-        [PARTS[part] for part in config["parts"]],
+        [part_files(part) for part in config["parts"]],
 
 
 rule detection:
     input:
-        PARTS["detection"],
+        part_files("detection"),
+
+
+rule experiments:
+    input:
+        part_files("experiments"),
+
+
+rule sensitivity:
+    input:
+        part_files("sensitivity"),
 
 
 rule curation:
     input:
-        PARTS["curation"],
+        part_files("curation"),
 
 
 rule groups:
     input:
-        PARTS["groups"],
+        part_files("groups"),
 
 
 rule audits:
     input:
-        PARTS["audits"],
+        part_files("audits"),
+
+
+rule scaling:
+    input:
+        part_files("scaling"),
+
+
+rule pictures:
+    input:
+        part_files("pictures"),
 
 
 rule claims:
     input:
-        PARTS["claims"],
+        part_files("claims"),
+
+
+rule page:
+    input:
+        part_files("page"),

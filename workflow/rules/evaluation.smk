@@ -4,18 +4,8 @@
 rule evaluate_detection:
     input:
         truths=for_seeds(f"results/problems/{ADDRESS}/truth.npz"),
-        values=expand(
-            f"results/values/{ADDRESS}/{{method}}.npz",
-            method=config["methods"],
-            seed=SEEDS,
-            allow_missing=True,
-        ),
-        records=expand(
-            f"results/values/{ADDRESS}/{{method}}.json",
-            method=config["methods"],
-            seed=SEEDS,
-            allow_missing=True,
-        ),
+        values=lambda wildcards: values_of(wildcards, ".npz"),
+        records=lambda wildcards: values_of(wildcards, ".json"),
     output:
         scores=f"results/evaluation/{PROBLEM}/detection.csv",
         curves=f"results/evaluation/{PROBLEM}/detection_curve.csv",
@@ -42,17 +32,11 @@ rule evaluate_detection:
 rule evaluate_curation:
     input:
         problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
-        values=expand(
-            f"results/values/{ADDRESS}/{{method}}.npz",
-            method=config["methods"],
-            seed=SEEDS,
-            allow_missing=True,
+        values=lambda wildcards: values_of(
+            wildcards, ".npz", curated_methods(wildcards)
         ),
-        records=expand(
-            f"results/values/{ADDRESS}/{{method}}.json",
-            method=config["methods"],
-            seed=SEEDS,
-            allow_missing=True,
+        records=lambda wildcards: values_of(
+            wildcards, ".json", curated_methods(wildcards)
         ),
     output:
         curves=f"results/evaluation/{PROBLEM}/curation_curve.csv",
@@ -69,7 +53,7 @@ rule evaluate_curation:
         runtime=60,
     params:
         seeds=SEEDS,
-        settings=config["curation"],
+        settings=CURATION_SETTINGS,
         sources=source_hash("problems.problem", "evaluation.curation"),
     message:
         "Removal and addition on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
@@ -81,18 +65,8 @@ rule evaluate_groups:
     input:
         problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
         truths=for_seeds(f"results/problems/{ADDRESS}/truth.npz"),
-        values=expand(
-            f"results/values/{ADDRESS}/{{method}}.npz",
-            method=config["methods"],
-            seed=SEEDS,
-            allow_missing=True,
-        ),
-        records=expand(
-            f"results/values/{ADDRESS}/{{method}}.json",
-            method=config["methods"],
-            seed=SEEDS,
-            allow_missing=True,
-        ),
+        values=lambda wildcards: values_of(wildcards, ".npz"),
+        records=lambda wildcards: values_of(wildcards, ".json"),
     output:
         groups=f"results/evaluation/{PROBLEM}/groups.csv",
         summary=f"results/evaluation/{PROBLEM}/groups_summary.csv",
@@ -115,3 +89,82 @@ rule evaluate_groups:
         "Gaps between groups on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:
         "../scripts/evaluate_groups.py"
+
+
+rule trace_trajectories:
+    input:
+        problem=f"results/problems/{ADDRESS}/problem.npz",
+        truth=f"results/problems/{ADDRESS}/truth.npz",
+    output:
+        **{
+            name: f"results/trajectories/{ADDRESS}/{name}.csv"
+            for name in TRAJECTORY_FRAMES
+        },
+    log:
+        f"results/logs/trace_trajectories/{ADDRESS}.log",
+    benchmark:
+        f"results/benchmarks/trace_trajectories/{ADDRESS}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=20,
+    params:
+        settings=config["settings"]["nddv"],
+        seed=lambda wildcards: int(wildcards.seed),
+        sources=source_hash("evaluation.trajectories", "estimator"),
+    message:
+        "Trajectories of NDDV on {wildcards.dataset}, seed {wildcards.seed}"
+    script:
+        "../scripts/trace_trajectories.py"
+
+
+rule compare_kernels:
+    output:
+        curves="results/kernels/curves.csv",
+        regressions="results/kernels/regressions.csv",
+    log:
+        "results/logs/compare_kernels.log",
+    benchmark:
+        "results/benchmarks/compare_kernels.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    params:
+        seed=config["pictures"]["seed"],
+        sources=source_hash("evaluation.kernels"),
+    message:
+        "Regression with Matérn components"
+    script:
+        "../scripts/compare_kernels.py"
+
+
+rule coordinate_functions:
+    input:
+        problem=f"results/problems/{ADDRESS}/problem.npz",
+    output:
+        functions=f"results/kernels/{ADDRESS}/functions.csv",
+        states=f"results/kernels/{ADDRESS}/states.csv",
+        strengths=f"results/kernels/{ADDRESS}/strengths.csv",
+    log:
+        f"results/logs/coordinate_functions/{ADDRESS}.log",
+    benchmark:
+        f"results/benchmarks/coordinate_functions/{ADDRESS}.tsv"
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=20,
+    params:
+        seed=lambda wildcards: int(wildcards.seed),
+        settings=config["settings"]["nddv"],
+        sources=source_hash("evaluation.kernels", "estimator"),
+    message:
+        "Coordinate functions of NDDV on {wildcards.dataset}, seed {wildcards.seed}"
+    script:
+        "../scripts/coordinate_functions.py"

@@ -14,6 +14,7 @@ rule dataset_table:
             category="Data sets",
             labels={"content": "Data sets, measured and as the paper prints them"},
         ),
+        tex="reports/tables/datasets.tex",
     log:
         "results/logs/dataset_table.log",
     benchmark:
@@ -38,21 +39,104 @@ rule dataset_table:
 
 rule detection_table:
     input:
-        scores=for_problems(f"results/evaluation/{PROBLEM}/detection.csv"),
-        published=project_file("config/paper/mislabeled_data_detection.csv"),
+        unpack(experiment_input),
     output:
-        csv="reports/tables/detection.csv",
-        markdown="reports/tables/detection.md",
+        csv="reports/tables/{experiment}.csv",
+        markdown="reports/tables/{experiment}.md",
         html=report(
-            "reports/tables/detection.html",
+            "reports/tables/{experiment}.html",
             caption="../report/detection_table.rst",
             category="Corrupted-sample detection",
-            labels={"content": "F1 of every method, measured and published"},
+            labels={"content": "{experiment}"},
         ),
+        tex="reports/tables/{experiment}.tex",
     log:
-        "results/logs/detection_table.log",
+        "results/logs/detection_table/{experiment}.log",
     benchmark:
-        "results/benchmarks/detection_table.tsv"
+        "results/benchmarks/detection_table/{experiment}.tsv"
+    wildcard_constraints:
+        experiment="|".join(EXPERIMENTS),
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        title=lambda wildcards: EXPERIMENTS[wildcards.experiment]["title"],
+        across=lambda wildcards: EXPERIMENTS[wildcards.experiment]["across"],
+        methods=experiment_methods,
+        gaps=experiment_gaps,
+        config=config_hash(config),
+        seeds=SEEDS,
+        corrupt_valid=config["corrupt_valid"],
+        sources=source_hash("files", "reporting.detection"),
+    message:
+        "Table {wildcards.experiment}"
+    script:
+        "../scripts/detection_table.py"
+
+
+rule sensitivity_table:
+    input:
+        scores=f"results/evaluation/{PROBLEM.format(**SENSITIVITY)}/detection.csv",
+    output:
+        csv="reports/tables/sensitivity.csv",
+        markdown="reports/tables/sensitivity.md",
+        html=report(
+            "reports/tables/sensitivity.html",
+            caption="../report/sensitivity.rst",
+            category="Sensitivity",
+            labels={"content": "One setting changed at a time"},
+        ),
+        tex="reports/tables/sensitivity.tex",
+    log:
+        "results/logs/sensitivity_table.log",
+    benchmark:
+        "results/benchmarks/sensitivity_table.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        defaults={
+            parameter: NDDV_DEFAULTS[parameter]
+            for parameter in config["sensitivity"]["grid"]
+        },
+        config=config_hash(config),
+        seeds=SEEDS,
+        corrupt_valid=config["corrupt_valid"],
+        sources=source_hash("reporting.sensitivity"),
+    message:
+        "Table of the sensitivity"
+    script:
+        "../scripts/sensitivity_table.py"
+
+
+rule adjoint_norms:
+    input:
+        records=[
+            f"results/values/{PROBLEM.format(**problem)}/seed{seed}/nddv-terminal.json"
+            for problem in PROBLEMS
+            if "nddv-terminal" in methods_of(problem)
+            for seed in SEEDS
+        ],
+    output:
+        csv="reports/tables/adjoint_norms.csv",
+        markdown="reports/tables/adjoint_norms.md",
+        html=report(
+            "reports/tables/adjoint_norms.html",
+            caption="../report/adjoint_norms.rst",
+            category="Sensitivity",
+            labels={"content": "Growth of the co-states"},
+        ),
+        tex="reports/tables/adjoint_norms.tex",
+    log:
+        "results/logs/adjoint_norms.log",
+    benchmark:
+        "results/benchmarks/adjoint_norms.tsv"
     conda:
         "../../envs/report.yaml"
     threads: 1
@@ -63,42 +147,11 @@ rule detection_table:
         config=config_hash(config),
         seeds=SEEDS,
         corrupt_valid=config["corrupt_valid"],
-        gaps=GAPS,
-        sources=source_hash("files", "reporting.detection"),
+        sources=source_hash("reporting.adjoints"),
     message:
-        "Detection table"
+        "Table of the growth of the co-states"
     script:
-        "../scripts/detection_table.py"
-
-
-rule detection_curve:
-    input:
-        scores=for_problems(f"results/evaluation/{PROBLEM}/detection.csv"),
-        curves=for_problems(f"results/evaluation/{PROBLEM}/detection_curve.csv"),
-    output:
-        png="reports/figures/detection_curve.png",
-        svg=report(
-            "reports/figures/detection_curve.svg",
-            caption="../report/detection_curve.rst",
-            category="Corrupted-sample detection",
-            labels={"content": "Detection curves"},
-        ),
-    log:
-        "results/logs/detection_curve.log",
-    benchmark:
-        "results/benchmarks/detection_curve.tsv"
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        sources=source_hash("files", "reporting.figures"),
-    message:
-        "Detection curves"
-    script:
-        "../scripts/detection_curve.py"
+        "../scripts/adjoint_norms.py"
 
 
 rule audit_table:
@@ -113,6 +166,7 @@ rule audit_table:
             category="Audits",
             labels={"content": "{audit}"},
         ),
+        tex="reports/tables/{audit}.tex",
     log:
         "results/logs/audit_table/{audit}.log",
     benchmark:
@@ -141,119 +195,9 @@ rule audit_table:
         "../scripts/audit_table.py"
 
 
-rule certificates_figure:
-    input:
-        rows=of_all_seeds(f"results/audits/{ADDRESS}/certificates.csv", "marginals"),
-    output:
-        png="reports/figures/certificates.png",
-        svg=report(
-            "reports/figures/certificates.svg",
-            caption="../report/certificates.rst",
-            category="Audits",
-            labels={"content": "Certificates, downstream model"},
-        ),
-    log:
-        "results/logs/certificates_figure.log",
-    benchmark:
-        "results/benchmarks/certificates_figure.tsv"
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        sources=source_hash("reporting.certificates"),
-    message:
-        "Figure of the certificates"
-    script:
-        "../scripts/certificates_figure.py"
-
-
-use rule certificates_figure as certificates_retrained_figure with:
-    input:
-        rows=of_all_seeds(
-            f"results/audits/{ADDRESS}/retraining/certificates.csv", "retraining"
-        ),
-    output:
-        png="reports/figures/certificates_retrained.png",
-        svg=report(
-            "reports/figures/certificates_retrained.svg",
-            caption="../report/certificates.rst",
-            category="Audits",
-            labels={"content": "Certificates, NDDV model retrained"},
-        ),
-    log:
-        "results/logs/certificates_retrained_figure.log",
-    benchmark:
-        "results/benchmarks/certificates_retrained_figure.tsv"
-    message:
-        "Figure of the certificates by retraining NDDV"
-
-
-rule bridge_figure:
-    input:
-        rows=of_all_seeds(f"results/audits/{ADDRESS}/bridge.csv", "bridge"),
-    output:
-        png="reports/figures/bridge_budget.png",
-        svg=report(
-            "reports/figures/bridge_budget.svg",
-            caption="../report/bridge_budget.rst",
-            category="Audits",
-            labels={"content": "Terms of the bridge budget"},
-        ),
-    log:
-        "results/logs/bridge_figure.log",
-    benchmark:
-        "results/benchmarks/bridge_figure.tsv"
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        sources=source_hash("reporting.bridge"),
-    message:
-        "Figure of the bridge budget"
-    script:
-        "../scripts/bridge_figure.py"
-
-
-rule stability_figure:
-    input:
-        rows="results/audits/stability/{check}.csv",
-    output:
-        png="reports/figures/stability_{check}.png",
-        svg=report(
-            "reports/figures/stability_{check}.svg",
-            caption="../report/stability.rst",
-            category="Audits",
-            labels={"content": "Stability: {check}"},
-        ),
-    log:
-        "results/logs/stability_figure/{check}.log",
-    benchmark:
-        "results/benchmarks/stability_figure/{check}.tsv"
-    wildcard_constraints:
-        check="|".join(STABILITY_CHECKS),
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        sources=source_hash("reporting.stability"),
-    message:
-        "Figure of the stability check {wildcards.check}"
-    script:
-        "../scripts/stability_figure.py"
-
-
 rule curation_table:
     input:
-        scores=for_problems(f"results/evaluation/{PROBLEM}/curation.csv"),
+        scores=for_problems(f"results/evaluation/{PROBLEM}/curation.csv", CURATED),
     output:
         csv="reports/tables/curation.csv",
         markdown="reports/tables/curation.md",
@@ -263,6 +207,7 @@ rule curation_table:
             category="Removal and addition",
             labels={"content": "Areas between the curves and random orders"},
         ),
+        tex="reports/tables/curation.tex",
     log:
         "results/logs/curation_table.log",
     benchmark:
@@ -285,36 +230,6 @@ rule curation_table:
         "../scripts/curation_table.py"
 
 
-rule curation_figure:
-    input:
-        curves=for_problems(f"results/evaluation/{PROBLEM}/curation_curve.csv"),
-        detection=for_problems(f"results/evaluation/{PROBLEM}/detection_curve.csv"),
-    output:
-        png="reports/figures/detection_removal_addition.png",
-        svg=report(
-            "reports/figures/detection_removal_addition.svg",
-            caption="../report/curation.rst",
-            category="Removal and addition",
-            labels={"content": "Detection, removal and addition"},
-        ),
-    log:
-        "results/logs/curation_figure.log",
-    benchmark:
-        "results/benchmarks/curation_figure.tsv"
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        sources=source_hash("reporting.curation"),
-    message:
-        "Figure of detection, removal and addition"
-    script:
-        "../scripts/curation_figure.py"
-
-
 rule groups_table:
     input:
         summaries=lambda wildcards: for_problems(
@@ -331,6 +246,7 @@ rule groups_table:
             category="Groups",
             labels={"content": "{table}"},
         ),
+        tex="reports/tables/{table}.tex",
     log:
         "results/logs/groups_table/{table}.log",
     benchmark:
@@ -356,40 +272,11 @@ rule groups_table:
         "../scripts/groups_table.py"
 
 
-rule class_conditional:
-    input:
-        summaries=for_problems(f"results/evaluation/{PROBLEM}/groups_summary.csv"),
-    output:
-        png="reports/figures/class_conditional.png",
-        svg=report(
-            "reports/figures/class_conditional.svg",
-            caption="../report/groups.rst",
-            category="Groups",
-            labels={"content": "Gaps between classes"},
-        ),
-    log:
-        "results/logs/class_conditional.log",
-    benchmark:
-        "results/benchmarks/class_conditional.tsv"
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        sources=source_hash("reporting.groups"),
-    message:
-        "Figure of the gaps between classes"
-    script:
-        "../scripts/class_conditional.py"
-
-
 rule claims_table:
     input:
         claims=project_file("config/claims.yaml"),
         schema=project_file("workflow/schemas/claims.schema.yaml"),
-        tables=[path for path in TABLES_OF_PARTS if path.endswith(".csv")],
+        tables=of_all_parts("tables", ".csv"),
     output:
         csv="reports/tables/claims.csv",
         markdown="reports/tables/claims.md",
@@ -399,6 +286,7 @@ rule claims_table:
             category="Claims",
             labels={"content": "A verdict on every claim of the paper"},
         ),
+        tex="reports/tables/claims.tex",
     log:
         "results/logs/claims_table.log",
     benchmark:
@@ -415,3 +303,32 @@ rule claims_table:
         "Verdicts on the claims"
     script:
         "../scripts/claims_table.py"
+
+
+rule report_page:
+    input:
+        report=project_file("config/report.yaml"),
+        schema=project_file("workflow/schemas/report.schema.yaml"),
+        claims="reports/tables/claims.csv",
+        tables=[*of_all_parts("tables", ".md"), "reports/tables/claims.md"],
+        figures=of_all_parts("figures", ".png"),
+    output:
+        "reports/index.html",
+    log:
+        "results/logs/report_page.log",
+    benchmark:
+        "results/benchmarks/report_page.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        config=config_hash(config),
+        seeds=SEEDS,
+        sources=source_hash("reporting.page", "reporting.catalogue"),
+    message:
+        "The report as a page"
+    script:
+        "../scripts/report_page.py"

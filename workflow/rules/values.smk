@@ -37,6 +37,47 @@ rule value_nddv:
         "../scripts/value_nddv.py"
 
 
+# NDDV with one setting changed: all seeds in one job, since there are many changes.
+rule value_variant:
+    input:
+        problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
+    output:
+        values=expand(
+            f"results/values/{ADDRESS}/{{readout}}:{{change}}.npz",
+            readout=VARIANT_READOUTS,
+            seed=SEEDS,
+            allow_missing=True,
+        ),
+        records=expand(
+            f"results/values/{ADDRESS}/{{readout}}:{{change}}.json",
+            readout=VARIANT_READOUTS,
+            seed=SEEDS,
+            allow_missing=True,
+        ),
+    log:
+        f"results/logs/value_variant/{PROBLEM}/{{change}}.log",
+    benchmark:
+        f"results/benchmarks/value_variant/{PROBLEM}/{{change}}.tsv"
+    wildcard_constraints:
+        change="[a-z_]+=[A-Za-z0-9.+-]+",
+    conda:
+        "../../envs/torch.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=120,
+        gpu=1,
+    params:
+        readouts=VARIANT_READOUTS,
+        seeds=SEEDS,
+        settings=config["settings"]["nddv"],
+        sources=source_hash("valuation", "estimator"),
+    message:
+        "NDDV with {wildcards.change} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
+    script:
+        "../scripts/value_variant.py"
+
+
 rule value_baseline:
     input:
         problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),

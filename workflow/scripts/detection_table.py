@@ -1,28 +1,33 @@
-"""Write the detection table of all problems."""
+"""Write a table of detection: the problems and methods of one experiment."""
 
 from pathlib import Path
 
-import pandas as pd
-
 from nddv.files import log_to
-from nddv.reporting.detection import detection_table, read_published, write_detection
-from nddv.reporting.tables import Provenance
+from nddv.reporting.detection import (
+    detection_table,
+    read_published,
+    select_methods,
+    write_detection,
+)
+from nddv.reporting.tables import Provenance, read_frame
 
-TITLE = "Detection of corrupted training points"
 
-
-def main(scores_paths, published_path, gaps, provenance, csv_path):
-    scores = pd.concat([pd.read_csv(path) for path in scores_paths], ignore_index=True)
-    table = detection_table(scores, read_published(published_path), gaps)
-    write_detection(Path(csv_path).with_suffix(""), table, TITLE, provenance)
+def main(scores_paths, published_path, methods, gaps, title, across, provenance, csv_path):
+    scores = select_methods(read_frame(scores_paths), methods)
+    published = read_published(published_path) if published_path else None
+    table = detection_table(scores, published, gaps)
+    write_detection(Path(csv_path).with_suffix(""), table, title, across, provenance)
 
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):
         main(
-            snakemake.input.scores,
-            snakemake.input.published,
+            snakemake.input.get("scores", []),
+            snakemake.input.get("published"),
+            snakemake.params.methods,
             snakemake.params.gaps,
+            snakemake.params.title,
+            snakemake.params.across,
             Provenance(
                 snakemake.params.config, snakemake.params.seeds, snakemake.params.corrupt_valid
             ),

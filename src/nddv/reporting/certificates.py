@@ -76,6 +76,12 @@ def certificate_summary(
     return pd.DataFrame(found)
 
 
+def noisy_certificates(rows: pd.DataFrame) -> Figure:
+    """The figure of problems with noise, by log-likelihood; the table has the others too."""
+    shown = (rows["utility"] == "log_likelihood") & (rows["corruption"] != "clean")
+    return certificate_figure(rows[shown])
+
+
 def certificate_figure(rows: pd.DataFrame, bound: str = "bernstein") -> Figure:
     """Draw score gaps against the bounds of their errors, and the shares of certified pairs.
 

@@ -40,14 +40,19 @@ import yaml
 from nddv.names import pick
 
 PROBLEM = ("dataset", "n", "corruption")
-_DETECTION = (*PROBLEM, "method", "runs", "f1", "published", "area", "seconds")
+_DETECTION = (
+    *(*PROBLEM, "method", "runs", "f1", "published", "area", "auroc", "seconds"),
+    *("two_means", "two_means_at_least"),
+)
+_TIMING = ("n", "features", "valid", "method", "runs", "seconds", "lower_bound", "estimate")
 _GAPS = (
     *("runs", "score_gap", "slope_tpr", "slope_fpr", "predicted_dtpr", "predicted_deo"),
     *("dtpr", "dtpr_floor", "deo", "deo_floor"),
 )
 
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "detection": (*_DETECTION, "two_means", "two_means_at_least"),
+    "detection_n1000": _DETECTION,
+    "detection_n10000": _DETECTION,
     "epsilon_delta": (
         *(*PROBLEM, "utility", "readout", "scale", "runs", "epsilon_ref", "delta_ctx"),
         *("envelope", "published_epsilon_ref", "published_delta_ctx"),
@@ -67,8 +72,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "retraining_fidelity": (*PROBLEM, "method", "runs", "spearman", "smallest"),
     "datamodelling": (*PROBLEM, "method", "runs", "lds_1", "lds_5", "lds_10"),
-    "wallclock_scaling": ("n", "features", "method", "runs", "seconds", "published_seconds"),
-    "runtime_scaling": ("n", "features", "method", "runs", "seconds"),
+    "wallclock_scaling": (*_TIMING, "published_seconds"),
+    "runtime_scaling": _TIMING,
     "label_noise_rates": _DETECTION,
     "feature_noise_rates": _DETECTION,
     "structured_noise_rates": _DETECTION,

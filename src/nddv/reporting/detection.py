@@ -43,6 +43,14 @@ def read_published(path: str | Path) -> pd.DataFrame:
     return pd.read_csv(path, comment="#")
 
 
+def select_methods(scores: pd.DataFrame, methods: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Rows of the methods that each problem, ``dataset/n1000/corruption``, is to show."""
+    if scores.empty:
+        return scores
+    named = scores[[*PROBLEM, "method"]].itertuples(index=False, name=None)
+    return scores[[method in methods[f"{d}/n{n}/{c}"] for d, n, c, method in named]]
+
+
 def detection_table(
     scores: pd.DataFrame, published: pd.DataFrame | None = None, gaps: Gaps = ()
 ) -> pd.DataFrame:

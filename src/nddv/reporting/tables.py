@@ -31,6 +31,12 @@ class Provenance:
         return f"Mean ± standard deviation over seeds {seeds}.{regime} Configuration {self.config}."
 
 
+def read_frame(paths: Sequence[str | Path]) -> pd.DataFrame:
+    """The rows of CSV files together; an empty frame where there are none."""
+    frames = [pd.read_csv(path) for path in paths]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
 def mean_and_spread(mean: float, spread: float, digits: int) -> str:
     """Write ``0.712 ± 0.034``, or ``—`` where there is no number."""
     if pd.isna(mean):
