@@ -190,8 +190,8 @@ def _draw(panel: Axes, rows: pd.DataFrame, chance: float) -> None:
     joined = {} if numbers.notna().all() else {"linestyle": "none"}
     for i, (method, look) in enumerate(LOOKS.items()):
         own = rows[rows["method"] == method]
-        at = [settings.index(setting) + (0.06 if i else -0.06) for setting in own["setting"]]
-        curve = own.assign(at=at).sort_values("at")
+        places = [settings.index(setting) + (0.06 if i else -0.06) for setting in own["setting"]]
+        curve = own.assign(at=places).sort_values("at")
         good = curve[curve["f1"].notna()]
         drawn = {**look, **joined, "linewidth": 1.2, "markersize": 4, "elinewidth": 0.9}
         panel.errorbar(good["at"], good["f1"], good["f1_sd"].fillna(0.0), **drawn)
