@@ -15,10 +15,40 @@ import yaml
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs", "src")
 
+CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+EXPERIMENTS = CONFIG["experiments"]
+SENSITIVITY = {
+    **{"reweighting": ["none"], "interaction": [1, 10], "meta_size": [5]},
+    **{"diffusion": [0.01], "meta_hidden": [16]},  # as usual: no variants
+}
+PROBLEM = {"dataset": "2dplanes", "n": 60, "corruption": "label10"}
+
+
+def grid(corruptions: list[str], *methods: str) -> dict:
+    """Small problems, with the readouts, some methods and the control."""
+    names = ["nddv-terminal", "nddv-path", *methods, "small-loss"]
+    return {"datasets": ["2dplanes"], "n": [60], "corruptions": corruptions, "methods": names}
+
+
+def timings(*methods: str) -> list[dict]:
+    """Small sizes of synthetic data."""
+    return [{"n": [60, 120], "features": [4], "valid": ["fixed"], "methods": list(methods)}]
+
+
 MICRO = {
     "parts": ["detection"],
     "sources": ["generated", "scikit-learn", "local"],  # no network
-    "problems": [{"dataset": "2dplanes", "n": 60, "corruption": "label10"}],
+    "problems": [PROBLEM],
+    # two tables with something in them; the others have no problems
+    "experiments": {
+        **{name: {"grids": []} for name in EXPERIMENTS},
+        "label_noise_rates": {"grids": [grid(["label10", "label20"])]},
+        "structured_noise_rates": {
+            "grids": [grid(["label20"], "nddv-terminal:control=mlp", "nddv-path:control=mlp")]
+        },
+    },
+    "sensitivity": {"problem": PROBLEM, "grid": SENSITIVITY},
+    "pictures": {"problem": PROBLEM, "seed": 100},
     "seeds": [100, 101],
     "sizes": {"valid": 20, "test": 20, "meta": 20},
     "settings": {"nddv": {"epochs": 2}},
@@ -26,6 +56,14 @@ MICRO = {
         *("nddv-terminal", "nddv-path", "nddv-participation"),
         *("small-loss", "knn-shapley", "random"),
     ],
+    "timings": {
+        "repeats": 1,
+        "tables": {
+            "wallclock_scaling": timings("nddv-terminal", "knn-shapley"),
+            "elapsed_time": timings("nddv-terminal", "knn-shapley"),
+            "runtime_scaling": timings("nddv-terminal", "ghostsuite"),
+        },
+    },
     "audits": {
         "controls": ["small-loss"],
         "marginals": {

@@ -18,7 +18,8 @@ METHODS = ["knn-shapley", "random"]
 
 def tables(project):
     folder = project.folder / "reports" / "tables"
-    return pd.read_csv(folder / "datasets.csv"), pd.read_csv(folder / "detection.csv")
+    detection = [pd.read_csv(path) for path in sorted(folder.glob("detection_n*.csv"))]
+    return pd.read_csv(folder / "datasets.csv"), pd.concat(detection)
 
 
 def write_own_table(path, rows=150, seed=100):
@@ -154,8 +155,8 @@ def test_resampled_rows_are_shown_in_the_table(fresh):
 
 def test_another_regime_is_labelled(fresh):
     overlay = {"corrupt_valid": True, "methods": ["random"]}
-    fresh.snakemake("reports/tables/detection.md", overlay=overlay)
-    text = (fresh.folder / "reports" / "tables" / "detection.md").read_text()
+    fresh.snakemake("reports/tables/detection_n60.md", overlay=overlay)
+    text = (fresh.folder / "reports" / "tables" / "detection_n60.md").read_text()
     assert "The validation part is corrupted as well." in text
 
 

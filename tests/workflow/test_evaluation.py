@@ -1,16 +1,21 @@
-"""Removal and addition, groups and claims of a small problem, run for real."""
+"""Every table and figure of the paper for small problems, run for real."""
 
 from __future__ import annotations
 
 import pandas as pd
 import pytest
 
-PARTS = ["detection", "curation", "groups", "claims"]
+from nddv.reporting.catalogue import FIGURES
+
+PARTS = [
+    *("detection", "experiments", "sensitivity", "curation", "groups", "scaling", "pictures"),
+    *("claims", "page"),
+]
 
 
 @pytest.fixture(scope="module")
 def evaluated(another_copy):
-    """A project whose evaluation has been run. Look, do not change."""
+    """A project where all but the audits has been run. Look, do not change."""
     another_copy.snakemake(overlay={"parts": PARTS})
     return another_copy
 
@@ -41,6 +46,72 @@ def test_every_claim_has_a_verdict_and_a_reason_where_it_was_not_run(evaluated):
     missing = claims[claims["verdict"] == "not run"]
     assert len(missing)  # the claims are about n = 1000
     assert missing["note"].str.len().min() > 5
+
+
+def test_tables_of_experiments_have_their_own_methods_and_variants(evaluated):
+    rates = table(evaluated, "label_noise_rates")
+    ours = rates[(rates["n"] == 60) & (rates["runs"] > 0)]
+    assert set(ours["corruption"]) == {"label10", "label20"}
+    assert set(ours["method"]) == {"nddv-terminal", "nddv-path", "small-loss"}
+    structured = table(evaluated, "structured_noise_rates")
+    assert (structured["method"] == "nddv-path:control=mlp").sum() == 1
+    # without problems there are the paper's numbers, as gaps
+    pictures = table(evaluated, "imagenet100_scaling")
+    assert pictures["published"].notna().any()
+    assert pictures["f1"].isna().all()
+
+
+def test_one_setting_is_changed_at_a_time(evaluated):
+    found = table(evaluated, "sensitivity")
+    settings = found.groupby("parameter")["setting"].apply(lambda column: set(map(str, column)))
+    assert settings["reweighting"] == {"none", "lookahead"}
+    assert settings["meta_size"] == {"5", "20"}
+    norms = table(evaluated, "adjoint_norms")
+    assert len(norms) == 2  # one problem, two seeds
+    assert (norms["largest_ratio"] > 0).all()
+
+
+def test_run_times_are_measured_and_what_was_not_is_a_gap(evaluated):
+    times = table(evaluated, "wallclock_scaling")
+    ours = times[times["features"] == 4]
+    assert (ours["seconds"] > 0).all()
+    assert set(ours["method"]) == {"nddv-terminal", "knn-shapley"}
+    published = times[times["features"] == 500]
+    assert published["seconds"].isna().all()
+    assert published["published_seconds"].notna().any()
+
+
+def test_every_figure_of_the_parts_is_drawn(evaluated):
+    audits = ("certificates", "bridge", "stability")
+    for name in FIGURES:
+        if not name.startswith(audits):
+            for suffix in ("pdf", "png"):
+                path = evaluated.folder / "reports" / "figures" / f"{name}.{suffix}"
+                assert path.stat().st_size > 8_000, name
+
+
+def test_the_page_has_verdicts_figures_and_says_what_is_missing(evaluated):
+    page = (evaluated.folder / "reports" / "index.html").read_text(encoding="utf-8")
+    assert FIGURES["sensitivity"].title in page
+    assert "not made in this configuration" in page  # the audits
+    assert str(evaluated.folder) not in page
+
+
+def test_one_deleted_figure_is_one_job(evaluated):
+    figure = evaluated.folder / "reports" / "figures" / "noise_levels.pdf"
+    before = figure.read_bytes()
+    figure.unlink()
+    again = "reports/figures/noise_levels.pdf"
+    assert evaluated.planned(again, overlay={"parts": PARTS}) == {"figure"}
+    done = evaluated.snakemake(again, overlay={"parts": PARTS})
+    assert "1 of 1 steps (100%) done" in done.stdout
+    assert figure.read_bytes() == before
+
+
+def test_a_part_that_is_not_asked_for_says_so(evaluated):
+    done = evaluated.snakemake("-n", "reports/tables/label_noise_rates.csv", check=False)
+    assert done.returncode != 0
+    assert "`experiments` is not among the parts of this configuration" in done.stdout
 
 
 def test_a_second_run_does_nothing(evaluated):

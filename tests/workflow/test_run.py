@@ -21,7 +21,7 @@ METHODS = [
 PROBLEM = "2dplanes/n60/label10"
 DATA_RULES = {"load_dataset", "dataset_table", "make_problems"}
 VALUE_RULES = {"value_nddv", "value_baseline"}
-EVALUATION_RULES = {"evaluate_detection", "detection_table", "detection_curve"}
+EVALUATION_RULES = {"evaluate_detection", "detection_table", "figure"}
 
 
 @pytest.mark.parametrize("seed", [100, 101])
@@ -44,8 +44,8 @@ def test_every_method_leaves_values_and_a_record(finished, method, seed):
         assert abs(values.sum()) < 1e-6 * max(1.0, np.abs(values).sum())
 
 
-def test_the_table_has_every_method_chance_and_the_gaps(finished):
-    table = pd.read_csv(finished.folder / "reports" / "tables" / "detection.csv")
+def test_the_table_has_every_method_and_chance(finished):
+    table = pd.read_csv(finished.folder / "reports" / "tables" / "detection_n60.csv")
     ours = table[table["n"] == 60].set_index("method")
     assert list(ours.index) == [*METHODS, "chance", "chance-everything"]
     assert (ours.loc[METHODS, "runs"] == 2).all()
@@ -53,18 +53,16 @@ def test_the_table_has_every_method_chance_and_the_gaps(finished):
     assert ours.loc["chance", "f1"] == pytest.approx(0.1)
     assert set(table["seeds"]) == {"100 101"}
     assert table["config"].str.fullmatch("[0-9a-f]{12}").all()
-    gaps = table[table["method"] == "all"]
-    assert len(gaps) == 7  # the paper's problems, none of which has n = 60
-    for suffix in ("md", "html"):
+    for suffix in ("md", "html", "tex"):
         assert "KNN-Shapley" in (
-            finished.folder / "reports" / "tables" / f"detection.{suffix}"
+            finished.folder / "reports" / "tables" / f"detection_n60.{suffix}"
         ).read_text(encoding="utf-8")
 
 
 def test_figures_logs_and_benchmarks_exist(finished):
     figures = finished.folder / "reports" / "figures"
     assert (figures / "detection_curve.png").stat().st_size > 10_000
-    assert "corrupted points found" in (figures / "detection_curve.svg").read_text()
+    assert (figures / "detection_curve.pdf").read_bytes().startswith(b"%PDF")
     results = finished.folder / "results"
     logs = {path.relative_to(results / "logs").parts[0] for path in results.glob("logs/**/*.log")}
     assert VALUE_RULES | {"make_problems", "evaluate_detection"} <= logs
@@ -79,7 +77,7 @@ def test_a_second_run_does_nothing(finished):
 @pytest.mark.parametrize(
     ("source", "rerun"),
     [
-        ("reporting/tables.py", {"dataset_table", "detection_table", "detection_curve"}),
+        ("reporting/tables.py", {"dataset_table", "detection_table", "figure"}),
         ("reporting/datasets.py", {"dataset_table"}),
         ("evaluation/detection.py", EVALUATION_RULES),
         ("dynamics/__init__.py", {"value_nddv"} | EVALUATION_RULES),
@@ -124,13 +122,13 @@ def test_a_method_that_cannot_is_a_visible_gap(project):
         "\n\ndef small_loss(*data, **parameters):\n    raise NoValues('too few | points')\n",
     )
     project.snakemake()
-    table = pd.read_csv(project.folder / "reports" / "tables" / "detection.csv")
+    table = pd.read_csv(project.folder / "reports" / "tables" / "detection_n60.csv")
     row = table[table["method"] == "small-loss"].iloc[0]
     assert row["runs"] == 0
     assert np.isnan(row["f1"])
     assert row["note"] == "2 of 2 seeds gave no values: NoValues: too few | points"
-    svg = (project.folder / "reports" / "figures" / "detection_curve.svg").read_text()
-    assert "Small loss: no values" in svg
+    text = (project.folder / "reports" / "tables" / "detection_n60.md").read_text(encoding="utf-8")
+    assert "(a) 2 of 2 seeds gave no values: NoValues: too few | points." in text
     log = project.folder / "results" / "logs" / "value_baseline" / PROBLEM / "small-loss.log"
     assert "Traceback" in log.read_text()
 
@@ -168,7 +166,7 @@ def test_the_report_carries_captions_and_no_path_of_this_machine(project):
 def test_results_can_live_in_another_folder(finished, tmp_path):
     overlay = {"methods": ["random"]}
     finished.snakemake("--directory", str(tmp_path), overlay=overlay)
-    table = pd.read_csv(tmp_path / "reports" / "tables" / "detection.csv")
+    table = pd.read_csv(tmp_path / "reports" / "tables" / "detection_n60.csv")
     assert table["method"].iloc[0] == "random"
 
 
@@ -176,7 +174,9 @@ def test_results_can_live_in_another_folder(finished, tmp_path):
 def test_an_evaluator_of_opendataval_stands_beside_ours(fresh):
     overlay = {"methods": ["knn-shapley", "odv:KNNShapley"], "settings": {"knn-shapley": {"k": 10}}}
     fresh.snakemake(overlay=overlay)
-    table = pd.read_csv(fresh.folder / "reports" / "tables" / "detection.csv").set_index("method")
+    table = pd.read_csv(fresh.folder / "reports" / "tables" / "detection_n60.csv").set_index(
+        "method"
+    )
     assert table.loc["odv:KNNShapley", "title"] == "OpenDataVal's KNNShapley"
     assert table.loc["odv:KNNShapley", "runs"] == 2
     assert table.loc["odv:KNNShapley", "note"] != table.loc["odv:KNNShapley", "note"]  # no gap

@@ -130,7 +130,10 @@ FIGURES: dict[str, FigureEntry] = {
             "Budget-matched F1 against the rate of label noise (a) and of feature noise (b), a "
             "panel per data set; means and ± 1 standard deviation over seeds. The dotted line is "
             "chance, which grows with the rate. Hollow markers are the paper's numbers, on the "
-            "data set that we take its tables for; the paper does not name it."
+            "data set that we take its tables for; the paper does not name it. The methods that "
+            "matter most are told apart, all others are thin grey lines named at the foot; "
+            "methods at one rate are set a little apart sideways. The two blocks have their own "
+            "scale."
         ),
         function="nddv.reporting.noise:noise_levels",
         label="fig:feature_label_noise_exp",
@@ -140,7 +143,8 @@ FIGURES: dict[str, FigureEntry] = {
         caption=(
             "NDDV with KAN components, which is the default here, beside NDDV with a plain "
             "network, and the small-loss control. Budget-matched F1, means and ± 1 standard "
-            "deviation over seeds; the dotted line is chance."
+            "deviation over seeds; the dotted line is chance. Filled markers and solid lines: "
+            "KAN; hollow markers and dashed lines: a multilayer perceptron."
         ),
         function="nddv.reporting.noise:noise_levels_structured",
         label="fig:noise_interpretability_exp",
@@ -150,7 +154,8 @@ FIGURES: dict[str, FigureEntry] = {
         caption=(
             "Budget-matched F1 and the area under the detection curve on ImageNet100 under label "
             "and feature noise. Pictures of ImageNet cannot be had from a package index; without "
-            "them the figure says so."
+            "them the figure says so. The grey line is the best possible area, 1 − r/2; the "
+            "paper's 0.950 at 10 % lies on it."
         ),
         function="nddv.reporting.noise:imagenet100_curves",
         label="fig:imagenet100_f1_recall",
@@ -174,17 +179,23 @@ FIGURES: dict[str, FigureEntry] = {
             "readout, when one setting is changed: reweighting (a), mean-field interaction a "
             "(b), diffusion σ (c), size of the meta set (d), width of the weight network (e). "
             "Means and ± 1 standard deviation over seeds; the usual setting is marked, the "
-            "dotted line is chance."
+            "dotted line is chance. Settings are evenly spaced, not to scale; “no values” marks "
+            "a setting whose runs gave none."
         ),
         function="nddv.reporting.sensitivity:sensitivity",
         label="fig:ablation_study",
     ),
     "matern_kan": FigureEntry(
-        title="Matérn components: kernels, smoothness, regression, and a fitted control",
+        title="Matérn kernels, what networks made of them learn, and a fitted control",
         caption=(
-            "Kernels and sample functions by smoothness, regression by networks with Matérn and "
-            "Gaussian components beside a plain network of as many parameters, and the "
-            "coordinate functions of the control of a real NDDV fit on 2dplanes."
+            "(a, b) The kernels, their derivatives and random functions made of them (same "
+            "draws, shifted): ν decides how smooth they are. (c) Error of KANs and of MLPs with "
+            "as many parameters on known functions, over repetitions; the learning rate of each "
+            "fit is chosen on validation points. (d) What the last control of one NDDV fit adds "
+            "to the margin of a class: inner and outer functions, and the change when one "
+            "coordinate moves from its median; ticks are training points. Coordinates are "
+            "features of the learned representation, not causes; targets and settings of (c) are "
+            "ours, because the paper gives none."
         ),
         function="nddv.reporting.kernels:matern_kan",
         label="fig:terminal_map_interpretability",

@@ -135,17 +135,24 @@ class _PublishedRows:
     def gaps(
         self, problem: Mapping[str, object], reason: str, without: Sequence[object] = ()
     ) -> list[dict[str, object]]:
-        """A row for each method of the paper that was not run; a note of the file's own is kept."""
+        """A row for each method of the paper that was not run; a note of the file's is kept."""
         return [
             {
                 **problem,
                 **{"method": row["method"], "title": row["title"], "runs": 0},
                 **self.numbers(problem, row["method"]),
-                "note": row.get("note", reason),
+                "note": _told(row.get("note", ""), reason),
             }
             for row in self._of(problem)
             if row["method"] not in without
         ]
+
+
+def _told(note: str, reason: str) -> str:
+    """Why there is no number: what has no definition cannot be run in any configuration."""
+    if note.startswith("undefined"):
+        return note
+    return f"{reason} ({note})" if note else reason
 
 
 def _summary(runs: pd.DataFrame) -> dict[str, object]:
