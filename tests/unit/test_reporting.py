@@ -209,8 +209,8 @@ def test_figure_shows_methods_chance_and_gaps(evaluated, tmp_path):
     assert any("KNN-Shapley (area" in label for label in labels)
     assert any(label.startswith("chance") for label in labels)
     assert "Broken: no values" in labels
-    assert "%" in panel.get_xlabel()
-    assert "%" in panel.get_ylabel()
+    assert "%" in figure.get_supxlabel()
+    assert "%" in figure.get_supylabel()
     found = panel.lines[0].get_ydata()
     expected = curves[curves["method"] == "knn-shapley"].groupby("inspected")["found"].mean()
     np.testing.assert_allclose(found, expected)
@@ -221,6 +221,22 @@ def test_figure_shows_methods_chance_and_gaps(evaluated, tmp_path):
     assert first[1].startswith(b"%PDF")
     save_figure(detection_curves(without_broken, scores), paths)
     assert [path.read_bytes() for path in paths] == first  # same data, same bytes
+
+
+def test_among_many_methods_the_usual_ones_stand_out(evaluated):
+    scores, curves = evaluated
+    many = [
+        pd.concat([frame, *(frame.assign(method=f"m{i}", title=f"M{i}") for i in range(9))])
+        for frame in (curves.drop_duplicates(["method", "seed", "inspected"]), scores)
+    ]
+    many = [
+        frame.drop_duplicates(["method", "seed", *set(frame) & {"inspected"}]) for frame in many
+    ]
+    figure = detection_curves(*many)
+    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert any("KNN-Shapley" in label for label in labels)
+    assert not any(label.startswith("M1") for label in labels)
+    assert "M1" in figure.get_suptitle()
 
 
 def test_figure_has_a_panel_for_each_problem(evaluated):

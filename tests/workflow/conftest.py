@@ -48,7 +48,10 @@ MICRO = {
         },
     },
     "sensitivity": {"problem": PROBLEM, "grid": SENSITIVITY},
-    "pictures": {"problem": PROBLEM, "seed": 100},
+    "pictures": {
+        **{"problem": PROBLEM, "seed": 100},
+        "regressions": {"repetitions": 2, "steps": 20},
+    },
     "seeds": [100, 101],
     "sizes": {"valid": 20, "test": 20, "meta": 20},
     "settings": {"nddv": {"epochs": 2}},

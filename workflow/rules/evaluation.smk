@@ -136,6 +136,7 @@ rule compare_kernels:
         runtime=20,
     params:
         seed=config["pictures"]["seed"],
+        settings=config["pictures"]["regressions"],
         sources=source_hash("evaluation.kernels"),
     message:
         "Regression with Matérn components"

@@ -13,8 +13,8 @@ from nddv.reporting.tables import Provenance, write_measured
 
 ABOUT = (
     "Largest ‖Y_0‖/‖Y_T‖ over the points of a fitted run; the paper reports at most 5. The ratio "
-    "is that of the recursion: without the running cost, which keeps feeding co-states whose terminal "
-    "value has vanished."
+    "is that of the recursion: without the running cost, which keeps feeding co-states whose "
+    "terminal value has vanished."
 )
 
 

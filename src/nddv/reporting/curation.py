@@ -12,23 +12,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from nddv.reporting.detection import PROBLEM
-from nddv.reporting.figures import COLOURS, STYLES
+from nddv.reporting.figures import HIGHLIGHT
 from nddv.reporting.tables import Provenance, format_numbers, over_seeds, write_measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CONTROL = "random-order"  # the method of random orders in the curves
-HIGHLIGHT: dict[str, tuple[str, Any]] = {
-    "nddv-path": (COLOURS[0], STYLES[0]),
-    "nddv-terminal": (COLOURS[1], STYLES[1]),
-    "nddv-participation": (COLOURS[2], STYLES[2]),
-    "data-oob-trees": (COLOURS[3], STYLES[3]),
-    "knn-shapley": (COLOURS[4], STYLES[4]),
-    "small-loss": (COLOURS[6], STYLES[1]),
-}
-"""Colours and line styles of the methods that stand out; the last is a control."""
-
 SMALL = 7.5
 LEAST_HEIGHT = 20.0  # per cent of accuracy, of a panel
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 STYLES = ["-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1))]
 
+HIGHLIGHT: dict[str, tuple[str, Any]] = {
+    "nddv-path": (COLOURS[0], STYLES[0]),
+    "nddv-terminal": (COLOURS[1], STYLES[1]),
+    "nddv-participation": (COLOURS[2], STYLES[2]),
+    "data-oob-trees": (COLOURS[3], STYLES[3]),
+    "knn-shapley": (COLOURS[4], STYLES[4]),
+    "small-loss": (COLOURS[6], STYLES[1]),
+}
+"""Colours and line styles of the methods that stand out among many; the last is a control."""
+
 # Letters stay letters, which editors and searches can read; fixed ids and no date, so that the same
 # data give the same bytes.
 STYLE = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "nddv", "font.size": 10}
@@ -34,37 +45,63 @@ def detection_curves(curves: pd.DataFrame, scores: pd.DataFrame) -> Figure:
     ----------
     curves : problem, method, title, seed, inspected (%), found (%).
     scores : one row per problem, method and seed; gives the area and the number corrupted.
+
+    The methods of ``HIGHLIGHT`` have colours, and so have others where there are few; if there are
+    many, they are thin grey lines.
     """
     problems = list(scores[PROBLEM].drop_duplicates().itertuples(index=False, name=None))
-    columns = min(len(problems), 3)
+    columns = min(len(problems), 4)
     rows = -(-len(problems) // columns)
-    figure = Figure(figsize=(6.4 * columns, 5.4 * rows + 0.5), layout="constrained")
+    figure = Figure(figsize=(max(2.8 * columns, 5.0), 3.3 * rows + 0.8), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    looks = _looks(list(scores["method"].unique()))
     for panel, problem in zip(axes, problems, strict=False):
         selected = [(frame[PROBLEM] == list(problem)).all(axis=1) for frame in (curves, scores)]
-        _draw_problem(panel, curves[selected[0]], scores[selected[1]])
+        _draw_problem(panel, curves[selected[0]], scores[selected[1]], looks)
         rate = 100 * scores.loc[selected[1], "chance_budget"].mean()
-        title = "{}, n = {}, {}".format(*problem) + f" ({rate:g} % of the points corrupted)"
-        panel.set_title(title, fontsize=10)
+        panel.set_title(
+            "{}, n = {}".format(*problem) + f"\n{problem[2]}: {rate:g} % of the points", fontsize=9
+        )
     for panel in axes[len(problems) :]:
         panel.set_visible(False)
-    figure.suptitle("How many corrupted points are found by inspecting the lowest values first")
+    seeds = scores["seed"].nunique()
+    spread = f"; bands: ± 1 standard deviation over {seeds} seeds" if seeds > 1 else ""
+    figure.supxlabel(f"training points inspected, lowest value first (%){spread}", fontsize=9)
+    figure.supylabel("corrupted points found (%)", fontsize=9)
+    others = scores.loc[~scores["method"].isin(looks), "title"].unique()
+    if len(others):
+        grey = fill("Thin grey lines: " + ", ".join(others), 40 * columns)
+        figure.suptitle(grey, fontsize=8, color="0.35")
     return figure
 
 
-def _draw_problem(panel: Axes, curves: pd.DataFrame, scores: pd.DataFrame) -> None:
-    for i, (method, runs) in enumerate(scores.groupby("method", sort=False)):
-        title, area = runs["title"].iloc[0], runs["area"].mean()
+def _looks(methods: list[str]) -> dict[str, tuple[str, Any]]:
+    """Colours and line styles of those that stand out: all of few, the usual ones of many."""
+    looks = {method: look for method, look in HIGHLIGHT.items() if method in methods}
+    others = [method for method in methods if method not in looks]
+    free = [look for name, look in HIGHLIGHT.items() if name not in looks] + [(COLOURS[5], "-")]
+    return looks | (dict(zip(others, free, strict=False)) if len(others) <= len(free) else {})
+
+
+def _draw_problem(
+    panel: Axes, curves: pd.DataFrame, scores: pd.DataFrame, looks: Mapping[str, tuple[str, Any]]
+) -> None:
+    titles = scores.groupby("method", sort=False)["title"].first()
+    for method in titles.index.difference(list(looks), sort=False):
+        mean = curves[curves["method"] == method].groupby("inspected")["found"].mean()
+        panel.plot(mean.index, mean, color="0.75", linewidth=0.7, zorder=1)
+    for method, (colour, style) in looks.items():
+        if method not in titles:
+            continue
+        title = titles[method]
         drawn = curves[curves["method"] == method]
         if drawn.empty:
             panel.plot([], [], " ", label=f"{title}: no values")
             continue
         by_seed = drawn.pivot(index="inspected", columns="seed", values="found")
-        mean = by_seed.mean(axis=1)
-        colour = COLOURS[i % len(COLOURS)]
-        label = f"{title} (area {area:.2f})"
-        style = STYLES[i % len(STYLES)]
-        panel.plot(mean.index, mean, color=colour, linestyle=style, label=label)
+        mean, area = by_seed.mean(axis=1), scores.loc[scores["method"] == method, "area"].mean()
+        label = f"{title.partition(' (')[0]} (area {area:.2f})"
+        panel.plot(mean.index, mean, color=colour, linestyle=style, linewidth=1.3, label=label)
         if by_seed.shape[1] > 1:
             spread = by_seed.std(axis=1, ddof=1)
             low, high = (np.clip(mean + side * spread, 0, 100) for side in (-1, 1))
@@ -75,11 +112,8 @@ def _draw_problem(panel: Axes, curves: pd.DataFrame, scores: pd.DataFrame) -> No
     panel.axvline(rate, color="0.85", linewidth=1, zorder=0)
     panel.set_xlim(0, 100)
     panel.set_ylim(0, 101)
-    panel.set_xlabel("training points inspected, lowest value first (%)")
-    seeds = scores["seed"].nunique()
-    spread_note = f"; band: ± 1 sd over {seeds} seeds" if seeds > 1 else ""
-    panel.set_ylabel(f"corrupted points found (%){spread_note}")
-    panel.legend(loc="lower right", fontsize=8, frameon=False)
+    panel.tick_params(labelsize=8)
+    panel.legend(loc="lower right", fontsize=6.5, frameon=False, labelspacing=0.25)
 
 
 def save_figure(figure: Figure, paths: Sequence[str | Path]) -> None:
