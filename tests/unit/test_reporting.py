@@ -19,7 +19,7 @@ from nddv.reporting.detection import (
 )
 from nddv.reporting.figures import detection_curves, save_figure
 from nddv.reporting.latex import to_latex
-from nddv.reporting.tables import Provenance, to_markdown
+from nddv.reporting.tables import Provenance, read_frame, to_markdown
 from nddv.values import Values
 
 PAPER = Path(__file__).parents[2] / "config" / "paper" / "detection_n1000.csv"
@@ -176,6 +176,14 @@ def test_columns_of_the_problem_that_vary_stay_in_front(evaluated):
     text, _ = format_detection(detection_table(pd.concat(more)), across="corruption")
     assert list(text.columns) == ["Data set", "Method", "label5", "label20"]
     assert text.groupby("Data set")["Method"].nunique().to_dict() == {"a": 4, "b": 4}
+
+
+def test_frames_of_several_files_or_of_none(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_text(f"# said\nx\n{name}\n")
+    paths = [tmp_path / "a", tmp_path / "b"]
+    assert read_frame(paths, comment="#")["x"].tolist() == ["a", "b"]
+    assert read_frame([]).empty
 
 
 def test_latex_escapes_what_it_must_and_keeps_bold():

@@ -7,7 +7,10 @@ from nddv.reporting.tables import read_frame
 
 
 def main(name, frame_paths, methods, options, figure_paths):
-    frames = {key: read_frame(paths) for key, paths in frame_paths.items()}
+    frames = {
+        key: read_frame(paths, comment="#" if key == "published" else None)
+        for key, paths in frame_paths.items()
+    }
     if methods is not None:
         for key, frame in frames.items():
             if "method" in frame:

@@ -31,9 +31,12 @@ class Provenance:
         return f"Mean ± standard deviation over seeds {seeds}.{regime} Configuration {self.config}."
 
 
-def read_frame(paths: Sequence[str | Path]) -> pd.DataFrame:
-    """The rows of CSV files together; an empty frame where there are none."""
-    frames = [pd.read_csv(path) for path in paths]
+def read_frame(paths: Sequence[str | Path], comment: str | None = None) -> pd.DataFrame:
+    """The rows of CSV files together; an empty frame where there are none.
+
+    comment : what lines that are none of them begin with, as in the files of published numbers.
+    """
+    frames = [pd.read_csv(path, comment=comment) for path in paths]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
