@@ -157,7 +157,10 @@ def test_not_run_says_why(read):
     imdb = entry({**ABOVE, "per": {"dataset": ["imdb", "stl10"]}})
     assert judge(read(imdb))["verdict"] == "not run"
     (row,) = evaluate(read(imdb), {}).to_dict("records")
-    assert (row["verdict"], row["note"]) == ("not run", "imdb, stl10: there is no table detection_n1000")
+    assert (row["verdict"], row["note"]) == (
+        "not run",
+        "imdb, stl10: there is no table detection_n1000",
+    )
     gap = pd.DataFrame({"dataset": ["imdb@minilm"], "method": ["all"], "n": [1000], "note": ["no"]})
     table = pd.concat([DETECTION, gap], ignore_index=True)
     assert "imdb: no" in judge(read(imdb), table)["note"]
@@ -344,8 +347,14 @@ def test_an_operator_that_is_not_known_is_named_with_its_claim(read):
             "unknown column of table detection_n1000 'f2'; known: dataset",
         ),
         (entry({**ABOVE, "where": {"methods": "loo"}}), "'methods'; did you mean 'method'"),
-        (entry({**ABOVE, "than": {"column": "f2"}}), "unknown column of table detection_n1000 'f2'"),
-        (entry({**ABOVE, "per": {"data": ["bbc"]}}), "unknown column of table detection_n1000 'data'"),
+        (
+            entry({**ABOVE, "than": {"column": "f2"}}),
+            "unknown column of table detection_n1000 'f2'",
+        ),
+        (
+            entry({**ABOVE, "per": {"data": ["bbc"]}}),
+            "unknown column of table detection_n1000 'data'",
+        ),
         (entry(ABOVE, needs=["detection_n1000", "value_gaps"]), "must name its table, one of"),
         (
             entry({**ABOVE, "table": "detection_n1000"}, needs=["detection_n1000", "value_gaps"]),

@@ -20,10 +20,13 @@ from nddv.problems.make import SIDE_SIZES
 from nddv.problems.readers import READERS, SCIKIT_LEARN
 from nddv.problems.registry import BUILT_IN, check_name
 from nddv.problems.splits import part_sizes
+from nddv.reporting.catalogue import FIGURES
+from nddv.reporting.page import read_report, shown
 from nddv.valuation import GAME_SETTINGS
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
+OVERLAYS = ("config", "embedded", "quick")
 # Where the workflow departs from a function's default; config/methods.yaml says why.
 BUDGETS = {("du-shapley", "num_pools"): 20}
 # What the workflow sets by itself, from the problem and the machine.
@@ -70,7 +73,8 @@ def test_config_and_schema_name_the_same_keys(schema):
         for key, value in config(name).items()
     }
     assert set(properties) == set(keys) == set(schema["config"]["required"])
-    assert set(config("embedded")) <= set(keys)
+    for name in OVERLAYS[1:]:
+        assert set(config(name)) <= set(keys)
     for name in ("sizes", "detection"):
         assert set(properties[name]["properties"]) == set(keys[name])
 
@@ -136,9 +140,34 @@ def test_sizes_are_those_of_the_paper():
 
 def test_every_problem_names_a_data_set_and_an_encoder_that_fit():
     datasets, encoders = config("datasets")["datasets"], config("encoders")["encoders"]
-    for name in ("config", "embedded"):
-        for problem in config(name)["problems"]:
-            check_name(problem["dataset"], datasets, encoders)
+    named = [
+        *(one["dataset"] for name in OVERLAYS for one in config(name)["problems"]),
+        *(
+            dataset
+            for name in OVERLAYS
+            for entry in config(name).get("experiments", {}).values()
+            for grid in entry["grids"]
+            for dataset in grid["datasets"]
+        ),
+    ]
+    assert len(named) > 40
+    for name in named:
+        check_name(name, datasets, encoders)
+
+
+def test_every_table_and_figure_of_the_configuration_is_on_the_page():
+    page = read_report(ROOT / "config" / "report.yaml", SCHEMAS / "report.schema.yaml")
+    assert set(config("config")["experiments"]) <= set(shown(page, "table"))
+    assert set(shown(page, "figure")) == set(FIGURES)
+
+
+def test_a_quick_run_is_part_of_the_embedded_one():
+    quick, embedded = config("quick"), config("embedded")
+    plain = [
+        {key: one[key] for key in ("dataset", "n", "corruption")} for one in embedded["problems"]
+    ]
+    assert all(problem in plain for problem in quick["problems"])
+    assert set(quick["methods"]) <= set(METHODS)
 
 
 def test_no_package_source_goes_without_a_checksum():
@@ -151,10 +180,19 @@ def test_no_package_source_goes_without_a_checksum():
 
 def test_reporting_seeds_are_five():
     assert config("config")["seeds"] == [0, 1, 2, 3, 4]
-    assert "seeds" not in config("embedded")
+    assert not any("seeds" in config(name) for name in OVERLAYS[1:])
 
 
 ONE = {"dataset": "2dplanes", "n": 60, "corruption": "label10"}
+GRID = {"datasets": ["2dplanes"], "n": [60], "corruptions": ["label10"], "methods": ["random"]}
+
+
+def rates(**changes):
+    """An overlay with one grid, something in it changed."""
+    grids = {"label_noise_rates": {"grids": [{**GRID, **changes}]}}
+    return {"parts": ["experiments"], "experiments": grids}
+
+
 TWICE = [ONE, {**ONE, "resample": True}]
 
 
@@ -171,6 +209,12 @@ TWICE = [ONE, {**ONE, "resample": True}]
         ({"problems": [{**ONE, "corruption": "label60+gauss60"}]}, "leaves no point clean"),
         ({"problems": [{**ONE, "corruption": "label5+gauss5+feature5"}]}, "label5+feature5+gauss5"),
         ({"problems": TWICE}, "2dplanes/n60/label10 is listed twice"),
+        ({"experiments": {"mine": {"grids": []}}}, "'title' is a required property"),
+        ({"experiments": {"label_noise_rates": {"grids": [{**GRID, "n": 60}]}}}, "is not of type"),
+        (rates(datasets=["3dplanes"]), "experiments: label_noise_rates: unknown data set"),
+        (rates(methods=["nddv-path:interactoin=3"]), "unknown setting of NDDV 'interactoin'"),
+        (rates(methods=["loo:C=3"]), "only NDDV has variants"),
+        (rates(methods=["nddv-participation:steps=5"]), "variants have the readouts"),
         ({"sources": ["web"]}, "is not one of"),
         ({"datasets": {"mine": {"source": "csv", "path": "x.csv"}}}, "'target' is a required"),
         ({"seeds": [1, 1]}, "non-unique"),
@@ -207,7 +251,7 @@ def test_every_rule_is_fully_described(block):
     wanted = {"output", "params", "log", "benchmark", "conda", "threads", "resources", "message"}
     assert wanted | {"script"} <= directives
     assert "run" not in directives
-    assert "source_hash(" in block or "sources=baseline_sources" in block
+    assert re.search(r"source_hash\(|sources=\w+_sources", block)
     for resource in ("mem_mb=", "runtime="):
         assert resource in block
 
@@ -225,7 +269,7 @@ def test_environments_are_pinned_within_the_bounds_of_the_package(path):
     environment = read(path)
     assert environment["channels"] == ["conda-forge", "nodefaults"]
     for line in environment["dependencies"]:
-        match = re.fullmatch(r"([a-z-]+) =(\d+(?:\.\d+)+)", line)
+        match = re.fullmatch(r"([a-z0-9-]+) =(\d+(?:\.\d+)+)", line)
         assert match, f"{line!r} is not pinned"
         name, version = CONDA_TO_PIP.get(match[1], match[1]), match[2]
         if name == "python":

@@ -264,6 +264,7 @@ PARTS = {
         [
             "datasets",
             *(name for name in EXPERIMENTS if name not in config["experiments"]),
+            "leaders",
         ],
         ["detection_curve"],
     ),

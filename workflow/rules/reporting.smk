@@ -77,6 +77,41 @@ rule detection_table:
         "../scripts/detection_table.py"
 
 
+rule leaders_table:
+    input:
+        scores=for_problems(f"results/evaluation/{PROBLEM}/detection.csv"),
+    output:
+        csv="reports/tables/leaders.csv",
+        markdown="reports/tables/leaders.md",
+        html=report(
+            "reports/tables/leaders.html",
+            caption="../report/leaders.rst",
+            category="Corrupted-sample detection",
+            labels={"content": "leaders"},
+        ),
+        tex="reports/tables/leaders.tex",
+    log:
+        "results/logs/leaders_table.log",
+    benchmark:
+        "results/benchmarks/leaders_table.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        methods=config["methods"],
+        config=config_hash(config),
+        seeds=SEEDS,
+        corrupt_valid=config["corrupt_valid"],
+        sources=source_hash("reporting.leaders"),
+    message:
+        "Table of the leaders"
+    script:
+        "../scripts/leaders_table.py"
+
+
 rule sensitivity_table:
     input:
         scores=f"results/evaluation/{PROBLEM.format(**SENSITIVITY)}/detection.csv",
