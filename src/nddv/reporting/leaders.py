@@ -74,7 +74,7 @@ def write_leaders(
 ) -> list[Path]:
     """Write the table, and in how many problems each readout leads; give the paths."""
     counts = [
-        f"{part['title'].iloc[0]} leads in {(part['leads'] == 'yes').sum()} of {len(part)} problems."
+        f"{part['title'].iloc[0]} leads in {(part['leads'] == 'yes').sum()} of {len(part)}."
         for _, part in table.groupby("method", sort=False)
     ]
     about = " ".join([ABOUT, *counts])
