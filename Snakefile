@@ -32,6 +32,8 @@ report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/experiments_common.smk"
+include: "workflow/rules/parts_common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/problems.smk"
 include: "workflow/rules/values.smk"
