@@ -12,14 +12,13 @@ from nddv.problems import make_problem
 from nddv.reporting.curation import DIRECTIONS, HIGHLIGHT
 from nddv.reporting.figures import save_figure
 from nddv.reporting.trajectories import (
-    CLEAN,
-    CORRUPTED,
     layer_epoch_values,
     overview,
-    path_values,
     state_dynamics,
     valuation_process,
 )
+from nddv.reporting.trajectories.parts import CLEAN, CORRUPTED
+from nddv.reporting.trajectories.values import path_values
 from nddv.values import Values
 
 N, SEED = 80, 100
