@@ -55,7 +55,7 @@ FIGURES: dict[str, FigureEntry] = {
             "first two principal components at the terminal time are shown. The paper's source "
             "names no picture for this figure, so the layout is ours."
         ),
-        function="nddv.reporting.trajectories:overview",
+        function="nddv.reporting.trajectories.overview:overview",
         label="fig:nddv",
     ),
     "state_dynamics": FigureEntry(
@@ -69,7 +69,7 @@ FIGURES: dict[str, FigureEntry] = {
             "the same from seed to seed: it may rise or fall with the cost, so it does not in "
             "general take weight from corrupted points."
         ),
-        function="nddv.reporting.trajectories:state_dynamics",
+        function="nddv.reporting.trajectories.states:state_dynamics",
         label="fig:learn_sde",
     ),
     "layer_epoch_values": FigureEntry(
@@ -81,7 +81,7 @@ FIGURES: dict[str, FigureEntry] = {
             "corrupted points, bands hold 10 to 90 % of them, thin lines are single points at "
             "even ranks of value. The grey bar is the last epoch that the path readout averages."
         ),
-        function="nddv.reporting.trajectories:layer_epoch_values",
+        function="nddv.reporting.trajectories.values:layer_epoch_values",
         label="fig:reveal_dv_layer_epoch",
     ),
     "valuation_process": FigureEntry(
@@ -95,7 +95,7 @@ FIGURES: dict[str, FigureEntry] = {
             "over draws and seeds). Points are added to an empty training set; the released code "
             "trains on all points at every step."
         ),
-        function="nddv.reporting.trajectories:valuation_process",
+        function="nddv.reporting.trajectories.values:valuation_process",
         label="fig:reveal_dv",
     ),
     "detection_curve": FigureEntry(
@@ -210,7 +210,7 @@ FIGURES: dict[str, FigureEntry] = {
             "The paper states neither its data nor its number of validation rows: ours are a "
             "deviation."
         ),
-        function="nddv.reporting.timing:elapsed_time_figure",
+        function="nddv.reporting.timing.figures:elapsed_time_figure",
         label="fig:time_comparison",
     ),
     "runtime_scaling": FigureEntry(
@@ -222,7 +222,7 @@ FIGURES: dict[str, FigureEntry] = {
             "than the measured sizes span. GhostSuite is our in-run Shapley on a linear model, "
             "so its seconds are not those of the authors' code."
         ),
-        function="nddv.reporting.timing:runtime_scaling_figure",
+        function="nddv.reporting.timing.figures:runtime_scaling_figure",
         label="fig:runtime_comparison_new",
     ),
     "certificates": FigureEntry(
