@@ -47,8 +47,8 @@ def test_how_often_each_readout_leads_is_said(scores, tmp_path):
         tmp_path / "leaders", leaders(scores), "T", Provenance("abc", [100, 101, 102])
     )
     text = markdown.read_text()
-    assert "NDDV-PATH leads in 1 of 2 problems." in text
-    assert "NDDV-TERMINAL leads in 0 of 2 problems." in text
+    assert "NDDV-PATH leads in 1 of 2." in text
+    assert "NDDV-TERMINAL leads in 0 of 2." in text
     assert "| 0.800 ± 0.100 | DATA-OOB | 0.750 ± 0.000 | 0.050 ± 0.100 | 2 of 3 | yes |" in text
 
 
