@@ -38,8 +38,3 @@ def test_the_counts_of_the_readme_are_those_of_the_report(claims):
         len(claims),
         *(int(counts.get(kind, 0)) for kind in kinds),
     ]
-
-
-@pytest.mark.parametrize("path", sorted(set(re.findall(r"\]\(((?!http)[^)#]+)\)", README))))
-def test_links_of_the_readme_lead_somewhere(path):
-    assert (ROOT / path).exists()
