@@ -16,6 +16,12 @@ def scores_of(*experiments):
     )
 
 
+def experiment_method_names(*experiments):
+    """The methods of experiments, each once."""
+    problems = [one for name in experiments for one in EXPERIMENTS[name]["problems"]]
+    return list(dict.fromkeys(m for one in problems for m in methods_of(one)))
+
+
 def trajectories(*frames):
     """Frames of the run that is pictured."""
     return {
@@ -55,7 +61,9 @@ FIGURE_INPUTS = {
     "noise_levels_structured": {"scores": scores_of("structured_noise_rates")},
     "imagenet100_curves": {"scores": scores_of("imagenet100_scaling")},
     "class_conditional": {
-        "rows": for_problems(f"results/evaluation/{PROBLEM}/groups_summary.csv")
+        "rows": for_problems(
+            f"results/evaluation/{PROBLEM}/groups_summary.csv", CURATED
+        )
     },
     "sensitivity": {"table": ["reports/tables/sensitivity.csv"]},
     "certificates": {
@@ -97,6 +105,7 @@ FIGURE_INPUTS = {
 FIGURE_METHODS = {
     "detection_curve": config["methods"],
     "detection_removal_addition": config["methods"],
+    "noise_levels": experiment_method_names(*RATES),
 }
 # What could not be run, for figures that say so.
 FIGURE_GAPS = {

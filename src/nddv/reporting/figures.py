@@ -68,11 +68,35 @@ def detection_curves(curves: pd.DataFrame, scores: pd.DataFrame) -> Figure:
     spread = f"; bands: ± 1 standard deviation over {seeds} seeds" if seeds > 1 else ""
     figure.supxlabel(f"training points inspected, lowest value first (%){spread}", fontsize=9)
     figure.supylabel("corrupted points found (%)", fontsize=9)
-    others = scores.loc[~scores["method"].isin(looks), "title"].unique()
-    if len(others):
-        grey = fill("Thin grey lines: " + ", ".join(others), 40 * columns)
-        figure.suptitle(grey, fontsize=8, color="0.35")
+    _legend(figure, axes[0], scores, looks, columns)
     return figure
+
+
+def _legend(
+    figure: Figure,
+    panel: Axes,
+    scores: pd.DataFrame,
+    looks: Mapping[str, tuple[str, Any]],
+    columns: int,
+) -> None:
+    """One legend for all panels; methods that do not stand out are named in its title."""
+    titles = scores.groupby("method", sort=False)["title"].first()
+    keys = [
+        panel.plot([], [], color=colour, linestyle=style, label=titles[method])[0]
+        for method, (colour, style) in looks.items()
+    ]
+    keys += panel.plot([], [], color="0.6", linewidth=1, label="best possible")
+    keys += panel.plot([], [], ":", color="0.4", label="chance")
+    others = [title for method, title in titles.items() if method not in looks]
+    figure.legend(
+        handles=keys,
+        loc="outside lower center",
+        ncols=min(columns, 3),
+        fontsize=8,
+        frameon=False,
+        title=fill("thin grey lines: " + ", ".join(others), 36 * columns) if others else None,
+        title_fontsize=7.5,
+    )
 
 
 def _looks(methods: list[str]) -> dict[str, tuple[str, Any]]:
@@ -90,30 +114,31 @@ def _draw_problem(
     for method in titles.index.difference(list(looks), sort=False):
         mean = curves[curves["method"] == method].groupby("inspected")["found"].mean()
         panel.plot(mean.index, mean, color="0.75", linewidth=0.7, zorder=1)
+    without = []
     for method, (colour, style) in looks.items():
         if method not in titles:
             continue
-        title = titles[method]
         drawn = curves[curves["method"] == method]
         if drawn.empty:
-            panel.plot([], [], " ", label=f"{title}: no values")
+            without.append(titles[method])
             continue
         by_seed = drawn.pivot(index="inspected", columns="seed", values="found")
-        mean, area = by_seed.mean(axis=1), scores.loc[scores["method"] == method, "area"].mean()
-        label = f"{title.partition(' (')[0]} (area {area:.2f})"
-        panel.plot(mean.index, mean, color=colour, linestyle=style, linewidth=1.3, label=label)
+        mean = by_seed.mean(axis=1)
+        panel.plot(mean.index, mean, color=colour, linestyle=style, linewidth=1.3)
         if by_seed.shape[1] > 1:
             spread = by_seed.std(axis=1, ddof=1)
             low, high = (np.clip(mean + side * spread, 0, 100) for side in (-1, 1))
             panel.fill_between(mean.index, low, high, color=colour, alpha=0.15, linewidth=0)
     rate = 100 * scores["chance_budget"].iloc[0]
-    panel.plot([0, rate, 100], [0, 100, 100], color="0.6", linewidth=1, label="best possible")
-    panel.plot([0, 100], [0, 100], ":", color="0.4", label="chance (area 0.50)")
+    panel.plot([0, rate, 100], [0, 100, 100], color="0.6", linewidth=1)
+    panel.plot([0, 100], [0, 100], ":", color="0.4")
+    if without:
+        said = "\n".join(f"{title}: no values" for title in without)
+        panel.text(97, 3, said, ha="right", va="bottom", fontsize=7)
     panel.axvline(rate, color="0.85", linewidth=1, zorder=0)
     panel.set_xlim(0, 100)
     panel.set_ylim(0, 101)
     panel.tick_params(labelsize=8)
-    panel.legend(loc="lower right", fontsize=6.5, frameon=False, labelspacing=0.25)
 
 
 def save_figure(figure: Figure, paths: Sequence[str | Path]) -> None:
