@@ -106,6 +106,7 @@ FIGURE_METHODS = {
     "detection_curve": config["methods"],
     "detection_removal_addition": config["methods"],
     "noise_levels": experiment_method_names(*RATES),
+    "noise_levels_structured": experiment_method_names("structured_noise_rates"),
 }
 # What could not be run, for figures that say so.
 FIGURE_GAPS = {
