@@ -75,7 +75,7 @@ FIGURE_INPUTS = {
         )
     },
     "bridge_budget": {
-        "rows": of_all_seeds(f"results/audits/{ADDRESS}/bridge.csv", "bridge")
+        "budgets": of_all_seeds(f"results/audits/{ADDRESS}/bridge.csv", "bridge")
     },
     **{
         f"stability_{check}": {"frame": [f"results/audits/stability/{check}.csv"]}

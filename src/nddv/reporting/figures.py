@@ -64,10 +64,10 @@ def detection_curves(curves: pd.DataFrame, scores: pd.DataFrame) -> Figure:
         )
     for panel in axes[len(problems) :]:
         panel.set_visible(False)
-    seeds = scores["seed"].nunique()
-    spread = f"; bands: ± 1 standard deviation over {seeds} seeds" if seeds > 1 else ""
-    figure.supxlabel(f"training points inspected, lowest value first (%){spread}", fontsize=9)
-    figure.supylabel("corrupted points found (%)", fontsize=9)
+    for panel in axes[max(len(problems) - columns, 0) : len(problems)]:
+        panel.set_xlabel("inspected, lowest value first (%)", fontsize=8)
+    for panel in axes[::columns]:
+        panel.set_ylabel("corrupted points found (%)", fontsize=8)
     _legend(figure, axes[0], scores, looks, columns)
     return figure
 
@@ -88,13 +88,17 @@ def _legend(
     keys += panel.plot([], [], color="0.6", linewidth=1, label="best possible")
     keys += panel.plot([], [], ":", color="0.4", label="chance")
     others = [title for method, title in titles.items() if method not in looks]
+    seeds = scores["seed"].nunique()
+    said = [f"means; bands: ± 1 standard deviation over {seeds} seeds"] if seeds > 1 else []
+    if others:
+        said.append(fill("thin grey lines: " + ", ".join(others), 36 * columns))
     figure.legend(
         handles=keys,
         loc="outside lower center",
         ncols=min(columns, 3),
         fontsize=8,
         frameon=False,
-        title=fill("thin grey lines: " + ", ".join(others), 36 * columns) if others else None,
+        title="\n".join(said),
         title_fontsize=7.5,
     )
 
