@@ -36,7 +36,7 @@ for name, entry in config["experiments"].items():
 SENSITIVITY = config["sensitivity"]["problem"]
 PICTURED = config["pictures"]["problem"]
 for name, problem in {"sensitivity": SENSITIVITY, "pictures": PICTURED}.items():
-    if divide([problem], name)[1]:
+    if divide([problem], name)[1] and name in config["parts"]:
         raise WorkflowError(f"{name}: {problem['dataset']} cannot be had")
 NDDV_DEFAULTS = {
     **config["settings"]["nddv"],
