@@ -148,7 +148,7 @@ def test_the_printed_envelopes_are_products():
 def test_a_written_table_says_what_its_numbers_are(name, tmp_path):
     table = TABLES[name](summary(), published(name), [])
     provenance = Provenance("abc123", [100, 101])
-    csv, markdown, _ = write_groups(tmp_path / name, name, table, "Title", provenance)
+    csv, markdown, *_ = write_groups(tmp_path / name, name, table, "Title", provenance)
     text = markdown.read_text()
     assert ABOUT[name] in text
     assert "abc123" in text

@@ -175,7 +175,7 @@ def test_the_full_configuration_can_be_planned_on_a_bare_machine():
     text = done.stdout + done.stderr
     assert done.returncode == 0, text
     assert "encode_dataset" in text
-    assert "imagenet100" not in text
+    assert "imagenet100@" not in text
 
 
 @pytest.mark.slow
