@@ -21,7 +21,8 @@ METHODS = [
 PROBLEM = "2dplanes/n60/label10"
 DATA_RULES = {"load_dataset", "dataset_table", "make_problems"}
 VALUE_RULES = {"value_nddv", "value_baseline"}
-EVALUATION_RULES = {"evaluate_detection", "detection_table", "figure"}
+TABLE_RULES = {"detection_table", "leaders_table", "figure"}
+EVALUATION_RULES = {"evaluate_detection"} | TABLE_RULES
 
 
 @pytest.mark.parametrize("seed", [100, 101])
@@ -77,7 +78,7 @@ def test_a_second_run_does_nothing(finished):
 @pytest.mark.parametrize(
     ("source", "rerun"),
     [
-        ("reporting/tables.py", {"dataset_table", "detection_table", "figure"}),
+        ("reporting/tables.py", {"dataset_table"} | TABLE_RULES),
         ("reporting/datasets.py", {"dataset_table"}),
         ("evaluation/detection.py", EVALUATION_RULES),
         ("dynamics/__init__.py", {"value_nddv"} | EVALUATION_RULES),
