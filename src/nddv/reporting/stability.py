@@ -5,7 +5,7 @@ One function for each table of `nddv.audit.stability`, under the same name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -203,15 +203,6 @@ def stationarity(frame: pd.DataFrame) -> Figure:
         panel.set_ylim(min(low), max(high))
         panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), **_plain())
     return figure
-
-
-FIGURES: dict[str, Callable[[pd.DataFrame], Figure]] = {
-    "contraction": contraction,
-    "score_gap_transfer": score_gap_transfer,
-    "frozen_aggregate": frozen_aggregate,
-    "discretisation": discretisation,
-    "stationarity": stationarity,
-}
 
 
 def _panels(count: int, title: str) -> tuple[Figure, list[Axes]]:
