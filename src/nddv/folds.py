@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,6 +22,9 @@ from nddv.dynamics.readouts import (
 )
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.training import Data, Run, Training, train
+
+if TYPE_CHECKING:
+    from nddv.estimator import NDDV
 
 
 @dataclass(frozen=True)
@@ -112,3 +115,20 @@ def assemble(folds: Sequence[Fold], parts: Sequence[NDArray[Any]]) -> NDArray[np
     for fold, part in reversed(list(zip(folds, parts, strict=True))):
         whole[..., fold.index] = part
     return whole
+
+
+def single_fold(model: NDDV) -> Fold:
+    """The run that a fitted model's values are about.
+
+    Without meta data a model has two runs, neither of which holds all points: an error.
+    """
+    folds = getattr(model, "_folds", None)
+    if not folds:
+        raise ValueError("the model is not fitted: call fit first")
+    if len(folds) > 1:
+        raise ValueError(
+            "the model was fitted without meta data, by two runs on parts of the points, so that "
+            "there is no one run to repeat: fit it with X_meta and y_meta"
+        )
+    fold: Fold = folds[0]
+    return fold

@@ -16,9 +16,10 @@ from nddv.audit.bridge import (
     lipschitz,
     local_terms,
 )
-from nddv.audit.retraining import RetrainedGame, single_fold
+from nddv.audit.retraining import RetrainedGame
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.participation import evaluate, train_again
+from nddv.folds import single_fold
 from nddv.problems import make_problem
 
 N = 50

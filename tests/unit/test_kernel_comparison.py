@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from nddv.audit.retraining import single_fold
 from nddv.dynamics.kernels import matern
 from nddv.dynamics.layers import KANLayer
 from nddv.evaluation import kernels
+from nddv.evaluation.controls import (
+    ScalarMap,
+    coordinate_effects,
+    coordinate_functions,
+    last_control,
+    last_states,
+)
 from nddv.evaluation.kernels import (
     MLP,
     MLP_LONG,
@@ -22,16 +28,12 @@ from nddv.evaluation.kernels import (
     REACH,
     TARGETS,
     Comparison,
-    ScalarMap,
     compare_regressions,
-    coordinate_effects,
-    coordinate_functions,
     kernel_curves,
-    last_control,
-    last_states,
     models,
     number_of_parameters,
 )
+from nddv.folds import single_fold
 from nddv.problems import make_problem
 from nddv.valuation import fit_nddv
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nddv.evaluation import kernels as evaluation
+from nddv.evaluation.controls import coordinate_functions
 from nddv.problems import make_problem
 from nddv.reporting.figures import save_figure
 from nddv.reporting.kernels import LOOKS, MODELS, SHAPES, TARGETS, matern_kan
@@ -19,7 +20,7 @@ def frames():
         sizes=(8, 16), repetitions=3, steps=5, rates=(0.05,), valid=10, test=20
     )
     problem, _ = make_problem("wine", 60, "label20", 100)
-    tables = evaluation.coordinate_functions(problem, 100, {"epochs": 1}, points=21)
+    tables = coordinate_functions(problem, 100, {"epochs": 1}, points=21)
     return {
         "curves": evaluation.kernel_curves(100, points=61),
         "regressions": evaluation.compare_regressions(100, settings=settings),

@@ -164,7 +164,7 @@ rule coordinate_functions:
     params:
         seed=lambda wildcards: int(wildcards.seed),
         settings=config["settings"]["nddv"],
-        sources=source_hash("evaluation.kernels", "estimator"),
+        sources=source_hash("evaluation.controls", "estimator"),
     message:
         "Coordinate functions of NDDV on {wildcards.dataset}, seed {wildcards.seed}"
     script:

@@ -1,6 +1,6 @@
 """Fit NDDV to a problem and write the coordinate functions of its last control."""
 
-from nddv.evaluation.kernels import coordinate_functions
+from nddv.evaluation.controls import coordinate_functions
 from nddv.files import log_to, write_csv
 from nddv.problems import load_problem
 

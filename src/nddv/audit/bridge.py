@@ -31,11 +31,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import simpson
 from torch import Tensor
 
-from nddv.audit.retraining import map_many, single_fold
+from nddv.audit.retraining import map_many
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.participation import evaluate, train_again
 from nddv.estimator import NDDV
-from nddv.folds import Fold
+from nddv.folds import Fold, single_fold
 
 TERMS = ("curvature", "calibration", "residual", "scale", "context")
 

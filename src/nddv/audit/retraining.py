@@ -24,29 +24,12 @@ from nddv.dynamics.participation import Evaluation, evaluate, train_again
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.training import Run
 from nddv.estimator import NDDV
-from nddv.folds import Fold
+from nddv.folds import single_fold
 
 UTILITIES = ("log_likelihood", "accuracy")
 
 AT_ONCE = 32  # more stacked models do not make one cheaper
 CHUNK_ELEMENTS = 16_000_000  # numbers in the largest array of a chunk of models
-
-
-def single_fold(model: NDDV) -> Fold:
-    """The run that a fitted model's values are about.
-
-    Without meta data a model has two runs, neither of which holds all points: an error.
-    """
-    folds = getattr(model, "_folds", None)
-    if not folds:
-        raise ValueError("the model is not fitted: call fit first")
-    if len(folds) > 1:
-        raise ValueError(
-            "the model was fitted without meta data, by two runs on parts of the points, so that "
-            "there is no one run to repeat: fit it with X_meta and y_meta"
-        )
-    fold: Fold = folds[0]
-    return fold
 
 
 def models_at_once(run: Run) -> int:

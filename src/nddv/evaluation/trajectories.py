@@ -23,6 +23,7 @@ from nddv.dynamics.flow import rollout
 from nddv.dynamics.population import encode
 from nddv.dynamics.seeds import derive, normal
 from nddv.dynamics.training import SCORING, Run
+from nddv.folds import single_fold
 from nddv.problems.problem import Problem, Truth
 from nddv.valuation import fit_nddv
 
@@ -101,7 +102,7 @@ def trace_run(
         )
     model = fit_nddv(problem, seed, "path", {**settings, "layer_trace": True})
     # The problem brings its meta data, so there is one fold, of all points in their order.
-    run = model._folds[0].run
+    run = single_fold(model).run
     with torch.no_grad():
         path = scoring_path(run)
         weight_map = _weight_map(run)

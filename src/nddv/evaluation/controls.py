@@ -1,0 +1,230 @@
+"""What a fitted control does with the coordinates of a state (Eq. kan_control).
+
+The last panel of the paper's fig:terminal_map_interpretability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nddv.dynamics.layers import KANLayer
+from nddv.dynamics.population import population_path
+from nddv.dynamics.seeds import derive
+from nddv.dynamics.training import SCORING, Run
+from nddv.folds import single_fold
+from nddv.problems.problem import Problem
+from nddv.valuation import fit_nddv
+
+BACKGROUND = 250  # points that an effect is the mean over
+
+
+@dataclass(frozen=True)
+class ScalarMap:
+    """f(X) = Σ_q H_q(Σ_p h_{q,p}(X_p)) of P coordinates and Q units (Eq. kan_control).
+
+    inner_weights: ((centers + 1) P, Q); outer_weights: ((centers + 1) Q, 1).
+    """
+
+    inner_layer: KANLayer
+    outer_layer: KANLayer
+    inner_weights: Tensor
+    outer_weights: Tensor
+
+    def inner(self, p: int, x: Tensor) -> Tensor:
+        """h_{q,p}(x) of all units q: (m,) -> (m, Q)."""
+        return _one_input(self.inner_layer, self.inner_weights, p, x)
+
+    def outer(self, q: int, z: Tensor) -> Tensor:
+        """H_q(z): (m,) -> (m,)."""
+        return _one_input(self.outer_layer, self.outer_weights, q, z)[:, 0]
+
+    def sums(self, states: Tensor) -> Tensor:
+        """Σ_p h_{q,p}(X_p): (n, P) -> (n, Q)."""
+        return self.inner_layer.forward([self.inner_weights], states)[0]
+
+    def of_sums(self, z: Tensor) -> Tensor:
+        """Σ_q H_q(z_q): (n, Q) -> (n,)."""
+        return self.outer_layer.forward([self.outer_weights], z)[0][:, 0]
+
+
+def _one_input(layer: KANLayer, weights: Tensor, k: int, x: Tensor) -> Tensor:
+    """What input number k adds to the outputs of a layer."""
+    own = weights.view(layer.centers + 1, layer.inputs, layer.outputs)[:, k]
+    return replace(layer, inputs=1).forward([own], x.unsqueeze(1))[0]
+
+
+def last_control(run: Run) -> ScalarMap:
+    """What the last control adds to the margin of the last class: Δt·w·ψ_{S−1}, as f_ϑ.
+
+    w is the terminal map's row of that class minus the mean of the others' (of the only output, in
+    regression).
+    """
+    flow = run.flow
+    if flow.control != "kan":
+        raise ValueError(f"only a KAN control has coordinate functions, this one is {flow.control}")
+    params = flow.unpack(run.flat)
+    head = params.head[0]
+    w = head[:, -1] - head[:, :-1].mean(1) if flow.outputs > 1 else head[:, 0]
+    inner_layer, outer_layer = flow.controller.layers  # type: ignore[attr-defined]
+    inner, outer = params.controls[-1]
+    outer = flow.dt * (outer @ w).unsqueeze(1)
+    return ScalarMap(inner_layer, replace(outer_layer, outputs=1), inner, outer)
+
+
+def last_states(run: Run) -> Tensor:
+    """States X_{S−1} (n, W) of the training points in the pass that scores them."""
+    mass = run.weights()
+    states, _ = population_path(
+        run.flow,
+        run.flow.unpack(run.flat),
+        run.data.rows,
+        derive(run.seed, SCORING, 0),
+        lambda _, x: mass @ x / len(x),
+    )
+    return states[-2]
+
+
+def coordinate_effects(scalar: ScalarMap, states: Tensor, grid: Tensor) -> tuple[Tensor, Tensor]:
+    """How f changes when one coordinate of a state is moved and the others stay.
+
+    states: (n, P); grid: (P, m). Mean and standard deviation over states, (P, m) each, of f with
+    X_p = grid_p minus f with X_p at its median. Without interactions the deviation is zero.
+    """
+    medians = states.median(0).values
+    states = states[:BACKGROUND]
+    sums = scalar.sums(states)
+    means, spreads = [], []
+    for p, places in enumerate(grid):
+        others = sums - scalar.inner(p, states[:, p])
+        own = scalar.inner(p, torch.cat([places, medians[p : p + 1]]))
+        moved = others.unsqueeze(1) + own  # (n, m + 1, Q)
+        values = scalar.of_sums(moved.flatten(0, 1)).view(moved.shape[:2])
+        changes = values[:, :-1] - values[:, -1:]
+        means.append(changes.mean(0))
+        spreads.append(changes.std(0, correction=0))
+    return torch.stack(means), torch.stack(spreads)
+
+
+@dataclass(frozen=True)
+class CoordinateTables:
+    """The last control of a fitted flow as sums of univariate functions.
+
+    Every table begins with ``dataset``, ``n``, ``corruption`` and ``seed``.
+
+    Attributes
+    ----------
+    functions : ``kind``, ``coordinate``, ``unit``, ``x``, ``y``, ``spread``. ``"inner"``: h_{q,p}
+        of the strongest coordinates p and all units q. ``"outer"``: H_q of the strongest units.
+        ``"effect"``: of the strongest coordinates, as ``coordinate_effects`` gives it. Coordinates
+        and units are numbered from 1.
+    states : ``kind`` (``"coordinate"`` or ``"unit"``), ``number``, ``point``, ``x``, ``label``:
+        where the points are, for the strongest.
+    strengths : ``kind``, ``number``, ``strength``, ``feature``, ``correlation``, ``additive``,
+        ``target``; strongest first. Strength is the standard deviation, over the points, of a
+        coordinate's effect or of a unit's H_q; feature the column of the data that a coordinate
+        is most correlated with; additive the share of the variance of f that the effects of all
+        coordinates add up to; target the class whose margin f is a part of.
+    """
+
+    functions: pd.DataFrame
+    states: pd.DataFrame
+    strengths: pd.DataFrame
+
+
+@torch.no_grad()
+def coordinate_functions(
+    problem: Problem, seed: int, settings: Mapping[str, Any], top: int = 3, points: int = 81
+) -> CoordinateTables:
+    """Fit NDDV to a problem and take its last control apart.
+
+    Parameters
+    ----------
+    settings : of ``nddv.NDDV``; the control must be a KAN.
+    top : how many coordinates and units are told in full.
+    points : of each function, over the range of the states.
+    """
+    run = single_fold(fit_nddv(problem, seed, "path", settings)).run
+    scalar, states = last_control(run), last_states(run)
+    sums = scalar.sums(states)
+    grids = {"coordinate": _grid(states, points), "unit": _grid(sums, points)}
+    effects, spreads = coordinate_effects(scalar, states, grids["coordinate"])
+    curves = zip(states.T.numpy(), grids["coordinate"].numpy(), effects.numpy(), strict=True)
+    at_states = np.stack([np.interp(x, places, effect) for x, places, effect in curves])
+    of_units = torch.stack([scalar.outer(q, z) for q, z in enumerate(sums.T)]).numpy()
+    whole = scalar.of_sums(sums).numpy()
+    strengths = pd.concat(
+        [
+            _strengths("coordinate", at_states).join(_resembled(problem, states.numpy())),
+            _strengths("unit", of_units),
+        ]
+    ).sort_values(["kind", "strength"], ascending=[True, False], ignore_index=True)
+    strengths["additive"] = 1 - (whole - at_states.sum(0)).var() / whole.var()
+    strengths["target"] = problem.record["classes"][-1]
+    chosen = {
+        kind: [number - 1 for number in part["number"].head(top)]
+        for kind, part in strengths.groupby("kind")
+    }
+
+    functions = [
+        _curve("inner", grids["coordinate"][p], y, coordinate=p + 1, unit=q + 1)
+        for p in chosen["coordinate"]
+        for q, y in enumerate(scalar.inner(p, grids["coordinate"][p]).T)
+    ]
+    for q in chosen["unit"]:
+        z = grids["unit"][q]
+        functions.append(_curve("outer", z, scalar.outer(q, z), unit=q + 1))
+    for p in chosen["coordinate"]:
+        one = _curve("effect", grids["coordinate"][p], effects[p], coordinate=p + 1)
+        functions.append(one.assign(spread=spreads[p].numpy()))
+    labels = np.asarray(problem.record["classes"])[problem.y_train]
+    where = [
+        pd.DataFrame({"kind": kind, "number": k + 1, "x": x[:, k].numpy(), "label": labels})
+        for kind, x in (("coordinate", states), ("unit", sums))
+        for k in chosen[kind]
+    ]
+    tables = [pd.concat(functions), pd.concat(where).rename_axis("point").reset_index(), strengths]
+    address = {key: problem.record[key] for key in ("dataset", "n", "corruption")}
+    return CoordinateTables(*(_headed({**address, "seed": seed}, table) for table in tables))
+
+
+def _grid(x: Tensor, points: int) -> Tensor:
+    """Evenly spaced places over the range of each column: (n, P) -> (P, points)."""
+    low, high = x.amin(0).unsqueeze(1), x.amax(0).unsqueeze(1)
+    return low + (high - low) * torch.linspace(0, 1, points, dtype=x.dtype)
+
+
+def _curve(kind: str, x: Tensor, y: Tensor, **labels: int) -> pd.DataFrame:
+    return pd.DataFrame({"kind": kind, **labels, "x": x.numpy(), "y": y.numpy()})
+
+
+def _strengths(kind: str, at_states: NDArray[np.floating]) -> pd.DataFrame:
+    """Standard deviations over points of what each coordinate or unit adds, (K, n)."""
+    numbers = np.arange(1, len(at_states) + 1)
+    return pd.DataFrame({"kind": kind, "number": numbers, "strength": at_states.std(1)})
+
+
+def _resembled(problem: Problem, states: NDArray[np.floating]) -> pd.DataFrame:
+    """The feature that each coordinate is most correlated with, over the training points."""
+    X = problem.X_train
+    with np.errstate(invalid="ignore", divide="ignore"):  # features that never vary
+        both = np.corrcoef(states, X, rowvar=False)[: states.shape[1], states.shape[1] :]
+    both = np.nan_to_num(both)
+    best = np.abs(both).argmax(1)
+    names = [column["column"] for column in problem.record.get("columns", [])]
+    if len(names) != X.shape[1]:  # encoded columns have no names of their own
+        names = [f"feature {k + 1}" for k in range(X.shape[1])]
+    correlation = both[np.arange(len(best)), best]
+    return pd.DataFrame({"feature": [names[k] for k in best], "correlation": correlation})
+
+
+def _headed(columns: Mapping[str, Any], table: pd.DataFrame) -> pd.DataFrame:
+    """A table led by columns that have one value."""
+    return table.reset_index(drop=True).assign(**columns)[[*columns, *table]]
