@@ -6,14 +6,11 @@ import pandas as pd
 
 from nddv.files import log_to, read_json
 from nddv.reporting.audits import TABLES, cost, write_audit
-from nddv.reporting.tables import Provenance
+from nddv.reporting.tables import Provenance, read_frame
 
 
 def main(name, title, rows_paths, published_path, gaps, record_paths, provenance, csv_path):
-    rows = {
-        kind: pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
-        for kind, paths in rows_paths.items()
-    }
+    rows = {kind: read_frame(paths) for kind, paths in rows_paths.items()}
     published = pd.read_csv(published_path, comment="#") if published_path else None
     table = TABLES[name](rows, published, gaps)
     remark = cost([read_json(path) for path in record_paths]) if record_paths else ""

@@ -2,17 +2,15 @@
 
 from pathlib import Path
 
-import pandas as pd
-
 from nddv.files import log_to
 from nddv.reporting.curation import curation_table, write_curation
-from nddv.reporting.tables import Provenance
+from nddv.reporting.tables import Provenance, read_frame
 
 TITLE = "Removing and adding points by value"
 
 
 def main(scores_paths, gaps, provenance, csv_path):
-    scores = pd.concat([pd.read_csv(path) for path in scores_paths], ignore_index=True)
+    scores = read_frame(scores_paths)
     write_curation(Path(csv_path).with_suffix(""), curation_table(scores, gaps), TITLE, provenance)
 
 

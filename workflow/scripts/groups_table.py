@@ -6,11 +6,11 @@ import pandas as pd
 
 from nddv.files import log_to
 from nddv.reporting.groups import TABLES, write_groups
-from nddv.reporting.tables import Provenance
+from nddv.reporting.tables import Provenance, read_frame
 
 
 def main(name, title, summary_paths, published_path, gaps, provenance, csv_path):
-    rows = pd.concat([pd.read_csv(path) for path in summary_paths], ignore_index=True)
+    rows = read_frame(summary_paths)
     published = pd.read_csv(published_path, comment="#")
     table = TABLES[name](rows, published, gaps)
     write_groups(Path(csv_path).with_suffix(""), name, table, title, provenance)

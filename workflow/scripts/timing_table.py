@@ -5,11 +5,12 @@ from pathlib import Path
 import pandas as pd
 
 from nddv.files import log_to
+from nddv.reporting.tables import read_frame
 from nddv.reporting.timing import EXTRAPOLATED, timing_table, write_timing
 
 
 def main(name, rows_paths, published_path, config, threads, csv_path):
-    rows = pd.concat([pd.read_csv(path) for path in rows_paths], ignore_index=True)
+    rows = read_frame(rows_paths)
     published = pd.read_csv(published_path, comment="#") if published_path else None
     table = timing_table(rows, published, EXTRAPOLATED[name])
     write_timing(Path(csv_path).with_suffix(""), name, table, config, threads)

@@ -51,6 +51,12 @@ def select_methods(scores: pd.DataFrame, methods: Mapping[str, Sequence[str]]) -
     return scores[[method in methods[f"{d}/n{n}/{c}"] for d, n, c, method in named]]
 
 
+def without_variants(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of methods as they are, without NDDV's with another setting (:mod:`nddv.variants`)."""
+    names = rows["method"].astype(str)
+    return rows[~(names.str.startswith("nddv-") & names.str.contains(":"))]
+
+
 def detection_table(
     scores: pd.DataFrame, published: pd.DataFrame | None = None, gaps: Gaps = ()
 ) -> pd.DataFrame:

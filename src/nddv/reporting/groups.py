@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from nddv.reporting.detection import NOT_RUN, PROBLEM
+from nddv.reporting.detection import NOT_RUN, PROBLEM, without_variants
 from nddv.reporting.figures import COLOURS
 from nddv.reporting.tables import Provenance, format_numbers, over_seeds, write_measured
 
@@ -117,7 +117,7 @@ _COMPARED = ["dtpr_within", "dtpr_share", "deo_within", "deo_share"]
 
 def threshold_sensitivity(rows: pd.DataFrame, published: pd.DataFrame, gaps: Gaps) -> pd.DataFrame:
     """Class-wise gaps and envelopes (tab:threshold_sensitivity_diagnostics), NDDV and controls."""
-    rows = _without_variants(rows)
+    rows = without_variants(rows)
     shown = rows["method"].str.startswith(NDDV) | rows["method"].isin(CONTROLS)
     classes = rows["partition"] != "protected"
     keys = [*PROBLEM, "partition", "method", "title"]
@@ -144,7 +144,7 @@ def adult_score_gaps(rows: pd.DataFrame, published: pd.DataFrame, gaps: Gaps) ->
 
 def adult_detection_gaps(rows: pd.DataFrame, published: pd.DataFrame, gaps: Gaps) -> pd.DataFrame:
     """Gaps of detection by the protected attribute, of all methods (tab:adult_cor4)."""
-    rows = _without_variants(rows)
+    rows = without_variants(rows)
     chosen = rows[(rows["partition"] == "protected") & rows["rule"].isin(["budget", "balanced"])]
     keys = [*PROBLEM, "method", "title", "rule"]
     found = _summary(chosen, keys, _DETECTION)
@@ -165,12 +165,6 @@ TABLES: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Gaps], pd.DataFrame]] = 
     "adult_score_gaps": adult_score_gaps,
     "adult_detection_gaps": adult_detection_gaps,
 }
-
-
-def _without_variants(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of methods as they are, without NDDV's with another setting (:mod:`nddv.variants`)."""
-    variants = rows["method"].str.startswith(NDDV) & rows["method"].str.contains(":")
-    return rows[~variants]
 
 
 def _summary(rows: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
@@ -255,7 +249,7 @@ def class_conditional_figure(rows: pd.DataFrame, partition: str = "label") -> Fi
     rows : summary rows of ``nddv.evaluation.groups``.
     partition : ``"label"`` or ``"clean-label"``.
     """
-    rows = _without_variants(rows)
+    rows = without_variants(rows)
     chosen = rows[(rows["partition"] == partition) & (rows["rule"] == "budget")]
     if chosen.empty:
         raise ValueError(f"no gaps to draw: the table has no rows for groups by {partition}")

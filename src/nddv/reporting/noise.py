@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from nddv.problems.addresses import parse_corruption
-from nddv.reporting.detection import NOT_RUN
+from nddv.reporting.detection import NOT_RUN, without_variants
 from nddv.reporting.figures import COLOURS, STYLES
 from nddv.reporting.tables import over_seeds
 
@@ -107,7 +107,7 @@ def noise_levels(scores: pd.DataFrame, published: pd.DataFrame, gaps: Gaps = ())
     gaps : problems that could not be run.
     """
     title = "Detection of corrupted points against the share that is corrupted"
-    rows = _by_rate(_without_variants(_checked(scores)), "f1_budget")
+    rows = _by_rate(without_variants(_checked(scores)), "f1_budget")
     if rows.empty:
         return _nothing_run(title, gaps)
     printed = _with_rates(published[published["method"].isin(PRINTED)])
@@ -152,7 +152,7 @@ def imagenet100_curves(scores: pd.DataFrame, gaps: Gaps = (), n: int = 1000) -> 
     n : training points; the paper does not print them for this figure.
     """
     title = f"ImageNet100, n = {n}: detection against the share that is corrupted"
-    scores = _without_variants(_checked(scores))
+    scores = without_variants(_checked(scores))
     scores = scores[_is_imagenet100(scores["dataset"]) & scores["n"].eq(n)]
     if scores["dataset"].nunique() > 1:
         names = ", ".join(scores["dataset"].unique())
@@ -200,11 +200,6 @@ def _checked(scores: pd.DataFrame) -> pd.DataFrame:
     if absent:
         raise ValueError(f"scores without the column {', '.join(absent)}")
     return scores
-
-
-def _without_variants(scores: pd.DataFrame) -> pd.DataFrame:
-    names = scores["method"].astype(str)
-    return scores[~(names.str.startswith("nddv-") & names.str.contains(":"))]
 
 
 def _is_imagenet100(datasets: pd.Series) -> pd.Series:

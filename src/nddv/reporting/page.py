@@ -299,7 +299,7 @@ def _table(
 def _figure(name: str, figures: Mapping[str, str | Path], folder: Path) -> dict[str, Any]:
     entry = FIGURES.get(name)
     made = name in figures
-    links = _files(f"figures/{name}", ("pdf", "svg", "png"), folder) if made else {}
+    links = _files(f"figures/{name}", ("pdf", "png"), folder) if made else {}
     return {
         "kind": "figure",
         "id": f"figure-{_anchor(name)}",
