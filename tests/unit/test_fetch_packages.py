@@ -153,6 +153,22 @@ def test_clients_run_again_only_after_failures_that_may_pass(monkeypatch, tmp_pa
     assert not list(tmp_path.iterdir())
 
 
+def test_progress_survives_a_client_that_removes_its_folders(monkeypatch, tmp_path):
+    """As pip does at its end: the bar counts bytes in folders that are gone a moment later."""
+    monkeypatch.setattr(packages, "POLL_SECONDS", 0)
+    client = """
+import pathlib, shutil, time
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    for name in "abcdefgh":
+        pathlib.Path(name, "inner").mkdir(parents=True)
+    for name in "abcdefgh":
+        shutil.rmtree(name)
+"""
+    code, told = packages._client([sys.executable, "-c", client], tmp_path, "removing")
+    assert (code, told) == (0, "")
+
+
 def test_the_reason_is_what_the_client_said_without_the_noise():
     retry = (
         "WARNING: Retrying (Retry(total={}, read=None)) after connection broken by 'refused': /x/"

@@ -7,6 +7,7 @@ take wheels, npm may run no scripts.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -159,12 +160,12 @@ def _client(command: Sequence[str], scratch: Path, label: str | None) -> tuple[i
 
 
 def _bytes_below(folder: Path) -> int:
+    """The bytes of the files below ``folder``, which the client adds to and removes from meanwhile."""
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.lstat().st_size
-        except FileNotFoundError:  # the client has just moved it
-            continue
+    for parent, _, names in os.walk(folder):  # unlike rglob, passes over folders that vanish
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += os.lstat(os.path.join(parent, name)).st_size
     return total
 
 
