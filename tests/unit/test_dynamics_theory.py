@@ -140,6 +140,6 @@ def test_chunks_do_not_change_the_scores(monkeypatch: pytest.MonkeyPatch) -> Non
     flow, flat, rows, y = small_problem()
     mass = torch.ones(40, dtype=torch.float64)
     whole = score(flow, flat, rows, y, "cross_entropy", 1, mass=mass).sensitivities
-    monkeypatch.setattr("nddv.dynamics.population.CHUNK", 7)
+    monkeypatch.setattr("nddv.dynamics.population.CHUNK", 16)
     parts = score(flow, flat, rows, y, "cross_entropy", 1, mass=mass).sensitivities
     assert torch.allclose(whole, parts, atol=1e-12)

@@ -95,7 +95,7 @@ def test_layer_scores_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     run = small_run()
     with torch.no_grad():
         scores, whole = layer_scores(run)
-        monkeypatch.setattr("nddv.dynamics.population.CHUNK", 7)
+        monkeypatch.setattr("nddv.dynamics.population.CHUNK", 16)
         _, parts = layer_scores(run)
     assert torch.allclose(whole.sensitivities, parts.sensitivities, atol=1e-12)
     assert whole.adjoint_growth == pytest.approx(parts.adjoint_growth)

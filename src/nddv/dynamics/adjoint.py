@@ -56,7 +56,7 @@ def backward(
     for s in reversed(range(flow.steps)):
         brake = flow.running_cost * path.outputs[s]  # ∂R/∂ψ
         if weights is not None:
-            brake = brake * weights.unsqueeze(1)
+            brake = brake * weights.unsqueeze(-1)
         dx, dpsi = flow.controller.pullback(controls[s], path.caches[s], y - brake)
         y = (1 - flow.interaction * dt) * y + dt * dx
         if pairing == "literal":
@@ -90,21 +90,23 @@ def batch_gradient(
 
     x: (B, d); y: (B,); noise: (S, B, W); weights: (B,) participation w_i, scaling point i's costs;
     mass: (B,) its share w_i v_i in μ. L = B⁻¹ Σ w_i [Σ_s R_i Δt + Φ_i].
+
+    With flat (K, P), K models with a batch each: (K, B, d), (K, B), (S, K, B, W) and so on.
     """
     params = flow.unpack(flat)
     x0, _ = flow.encoder.forward(params.encoder, x)
     path = rollout(flow, params.controls, x0, noise, mass=mass)
     end = terminal(params.head, path.states[-1], y, loss)
-    share = weights / len(x)
+    share = weights / x.shape[-2]
     adjoint = backward(
-        flow, params.controls, path, -share.unsqueeze(1) * end.gradients, share, pairing
+        flow, params.controls, path, -share.unsqueeze(-1) * end.gradients, share, pairing
     )
-    residuals = end.residuals * share.unsqueeze(1)
-    head = [path.states[-1].T @ residuals, residuals.sum(0)]
+    residuals = end.residuals * share.unsqueeze(-1)
+    head = [path.states[-1].mT @ residuals, residuals.sum(-2)]
     costate = -adjoint.costates[0]
-    encoder = [x.T @ costate, costate.sum(0)]
+    encoder = [x.mT @ costate, costate.sum(-2)]
     controls = [g for step in adjoint.control_gradients for g in step]
-    return BatchGradient(flatten([*encoder, *controls, *head]), path, end)
+    return BatchGradient(flatten([*encoder, *controls, *head], flat.ndim - 1), path, end)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nddv.dynamics.linear import affine
+
 LOSSES = ("cross_entropy", "squared_error")
 
 
@@ -32,24 +34,24 @@ def terminal(head: Sequence[Tensor], x: Tensor, y: Tensor, loss: str) -> Termina
     y: (B,) class indices for "cross_entropy", (B,) numbers for "squared_error" (½ of the square).
     """
     weight, bias = head
-    outputs = torch.addmm(bias, x, weight)
+    outputs = affine(x, weight, bias)
     if loss == "cross_entropy":
-        log_p = F.log_softmax(outputs, dim=1)
-        index = y.unsqueeze(1)
-        costs = -log_p.gather(1, index).squeeze(1)
+        log_p = F.log_softmax(outputs, dim=-1)
+        index = y.unsqueeze(-1)
+        costs = -log_p.gather(-1, index).squeeze(-1)
         minus_one = torch.full_like(index, -1, dtype=outputs.dtype)
-        residuals = log_p.exp().scatter_add(1, index, minus_one)
+        residuals = log_p.exp().scatter_add(-1, index, minus_one)
     elif loss == "squared_error":
-        residuals = outputs - y.unsqueeze(1)
-        costs = 0.5 * residuals.square().squeeze(1)
+        residuals = outputs - y.unsqueeze(-1)
+        costs = 0.5 * residuals.square().squeeze(-1)
     else:
         raise ValueError(f"unknown loss {loss!r}: choose one of {LOSSES}")
-    return Terminal(outputs, costs, residuals, residuals @ weight.T)
+    return Terminal(outputs, costs, residuals, residuals @ weight.mT)
 
 
 def running(outputs: Sequence[Tensor], weight: float, dt: float) -> Tensor:
     """Σ_s R_i Δt with R_i = ρ/2 ‖ψ_s(X_{i,s})‖², per point: (B,)."""
-    total = torch.zeros(len(outputs[0]), dtype=outputs[0].dtype, device=outputs[0].device)
+    total = torch.zeros_like(outputs[0][..., 0])
     for u in outputs:
-        total = total + 0.5 * weight * dt * u.square().sum(1)
+        total = total + 0.5 * weight * dt * u.square().sum(-1)
     return total

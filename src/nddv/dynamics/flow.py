@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from nddv.dynamics.layers import Chain, ConstantLayer, DenseLayer, KANLayer, Layer
+from nddv.dynamics.linear import weighted_sum
 
 CONTROLS = ("kan", "mlp", "open_loop")
 
@@ -126,24 +127,32 @@ class Flow:
         return flatten([p for block in self._blocks for p in block.init(generator, dtype)])
 
     def unpack(self, flat: Tensor) -> Parameters:
-        """Name the parts of a flat parameter vector (views, no copy)."""
-        parts = [p.view(s) for p, s in zip(flat.split(self.sizes), self.shapes, strict=True)]
+        """Name the parts of a flat parameter vector, or of a stack of them (views, no copy)."""
+        lead = flat.shape[:-1]
+        pieces = flat.split(self.sizes, -1)
+        parts = [p.view(*lead, *s) for p, s in zip(pieces, self.shapes, strict=True)]
         per_control = len(self.controller.shapes())
         stop = 2 + per_control * self.steps
         controls = [parts[i : i + per_control] for i in range(2, stop, per_control)]
         return Parameters(parts[:2], controls, parts[stop:])
 
 
-def flatten(tensors: Sequence[Tensor]) -> Tensor:
-    """One vector of all entries, in order."""
-    return torch.cat([t.reshape(-1) for t in tensors])
+def flatten(tensors: Sequence[Tensor], stacked: int = 0) -> Tensor:
+    """One vector of all entries, in order; `stacked` axes in front are left as they are."""
+    return torch.cat([t.reshape(*t.shape[:stacked], -1) for t in tensors], dim=-1)
 
 
 def euler_step(flow: Flow, x: Tensor, mu: Tensor, control: Tensor, noise: Tensor) -> Tensor:
     """One Euler–Maruyama step (Eq. discrete_state_map); `noise` is standard normal."""
+    mu = mu.unsqueeze(-2)
     a_dt = flow.interaction * flow.dt
     x = (1 - a_dt) * x + a_dt * mu + flow.dt * control
     return x + flow.diffusion * sqrt(flow.dt) * noise if flow.diffusion else x
+
+
+def mean_state(mass: Tensor, x: Tensor) -> Tensor:
+    """μ = B⁻¹ Σ_i v_i X_i (Eq. weighted_mean_state): mass (B,) and states (B, W) give (W,)."""
+    return weighted_sum(mass, x) / x.shape[-2]
 
 
 def rollout(
@@ -159,14 +168,15 @@ def rollout(
     Either `mass` (B,) is given, the points' shares v_i in their own aggregate
     μ_s = B⁻¹ Σ v_i X_{i,s}, or `aggregates`, a path μ_0 … μ_{S−1} made by other points.
 
-    x0: (B, W) initial states; noise: (S, B, W) standard normal.
+    x0: (B, W) initial states; noise: (S, B, W) standard normal. Of stacked models: (K, B, W) and
+    (S, K, B, W).
     """
     if (mass is None) == (aggregates is None):
         raise ValueError("give either the points' mass or a fixed aggregate path")
     path = Path([x0], [], [], [])
     x = x0
     for s in range(flow.steps):
-        mu = mass @ x / len(x) if mass is not None else aggregates[s]  # type: ignore[index]
+        mu = mean_state(mass, x) if mass is not None else aggregates[s]  # type: ignore[index]
         control, cache = flow.controller.forward(controls[s], x)
         x = euler_step(flow, x, mu, control, noise[s])
         path.states.append(x)

@@ -9,6 +9,8 @@ A layer is a frozen description without state. Its parameters are handed in as a
 
     y, cache = layer.forward(params, x)             # x: (B, inputs) -> y: (B, outputs)
     dx, dparams = layer.pullback(params, cache, dy)  # dy: (B, outputs)
+
+Parameters, inputs and cotangents of several models may be stacked along one more axis in front.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nddv.dynamics.kernels import kernel
+from nddv.dynamics.linear import affine
 
 Shape = tuple[int, ...]
 
@@ -86,11 +89,10 @@ class KANLayer:
     def forward(self, params: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Any]:
         basis = kernel(self.nu)
         grid = _grid(self.centers, self.reach * self._scale, x.dtype, x.device)
-        u = (x * self._scale).unsqueeze(1) - grid  # (B, centers, inputs)
+        u = (x * self._scale).unsqueeze(-2) - grid  # (B, centers, inputs)
         k, e = basis.bases(u)
         sigmoid = torch.sigmoid(x)
-        features = torch.cat([k, (x * sigmoid).unsqueeze(1)], dim=1)
-        features = features.reshape(len(x), -1)
+        features = torch.cat([k, (x * sigmoid).unsqueeze(-2)], dim=-2).flatten(-2)
         return features @ params[0], (x, u, e, sigmoid, features)
 
     def pullback(
@@ -98,10 +100,10 @@ class KANLayer:
     ) -> tuple[Tensor, list[Tensor]]:
         x, u, e, sigmoid, features = cache
         basis = kernel(self.nu)
-        dfeatures = (dy @ params[0].T).view(len(x), self.centers + 1, self.inputs)
-        dx = (dfeatures[:, :-1] * basis.minus_slope(u, e)).sum(1) * -self._scale
-        dx = torch.addcmul(dx, dfeatures[:, -1], _silu_slope(x, sigmoid))
-        return dx, [features.T @ dy]
+        dfeatures = (dy @ params[0].mT).unflatten(-1, (self.centers + 1, self.inputs))
+        dx = (dfeatures[..., :-1, :] * basis.minus_slope(u, e)).sum(-2) * -self._scale
+        dx = torch.addcmul(dx, dfeatures[..., -1, :], _silu_slope(x, sigmoid))
+        return dx, [features.mT @ dy]
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class DenseLayer:
         return [weight, torch.zeros(self.outputs, dtype=dtype)]
 
     def forward(self, params: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Any]:
-        z = torch.addmm(params[1], x, params[0])
+        z = affine(x, *params)
         return (F.silu(z) if self.activation else z), (x, z)
 
     def pullback(
@@ -131,7 +133,7 @@ class DenseLayer:
         x, z = cache
         if self.activation:
             dy = dy * _silu_slope(z, torch.sigmoid(z))
-        return dy @ params[0].T, [x.T @ dy, dy.sum(0)]
+        return dy @ params[0].mT, [x.mT @ dy, dy.sum(-2)]
 
 
 @dataclass(frozen=True)
@@ -147,12 +149,12 @@ class ConstantLayer:
         return [torch.zeros(self.outputs, dtype=dtype)]
 
     def forward(self, params: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Any]:
-        return params[0].expand(len(x), -1), x
+        return params[0].unsqueeze(-2).expand(x.shape), x
 
     def pullback(
         self, params: Sequence[Tensor], cache: Any, dy: Tensor
     ) -> tuple[Tensor, list[Tensor]]:
-        return torch.zeros_like(cache), [dy.sum(0)]
+        return torch.zeros_like(cache), [dy.sum(-2)]
 
 
 @dataclass(frozen=True)

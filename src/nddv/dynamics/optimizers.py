@@ -40,8 +40,8 @@ class Optimizer:
             raise ValueError(f"unknown schedule {self.schedule!r}: choose one of {SCHEDULES}")
 
     def init(self, flat: Tensor) -> Tensor:
-        """Zero moments: (1 or 2, P)."""
-        return flat.new_zeros((2 if self.name == "adamw" else 1, len(flat)))
+        """Zero moments: (1 or 2, P); of stacked models (1 or 2, K, P)."""
+        return flat.new_zeros((2 if self.name == "adamw" else 1, *flat.shape))
 
     def rate(self, step: int) -> float:
         """Learning rate of this step; "linear" and "cosine" decay to zero."""
@@ -115,10 +115,10 @@ class OptimizerPullback:
 
 
 def clip_norm(gradient: Tensor, limit: float) -> Tensor:
-    """Scale a gradient down to norm `limit` if it is longer.
+    """Scale a gradient (P,), or each of (K, P), down to norm `limit` if it is longer.
 
     Without a branch on the norm, so that `torch.func.vmap` can take many retrainings through it; a
     shorter gradient is multiplied by exactly one.
     """
-    norm = torch.linalg.vector_norm(gradient)
+    norm = torch.linalg.vector_norm(gradient, dim=-1, keepdim=True)
     return gradient * (limit / norm.clamp_min(limit))

@@ -1,7 +1,8 @@
 """The scoring pass: all training points moving together, streamed in chunks.
 
-The only coupling between points is μ_s, so the pass keeps the states (n, W) and nothing else: what
-a control needs inside a step is made and dropped chunk by chunk.
+The only coupling between points is μ_s, so a pass keeps the states (n, W) of one Euler time and
+nothing else: rows are read, and what a control needs inside a step is made and dropped, chunk by
+chunk. Every Euler step goes twice over the states, once for μ_s and once to move them.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from torch import Tensor
 
 from nddv.dynamics.adjoint import backward
 from nddv.dynamics.costs import terminal
-from nddv.dynamics.flow import Flow, Parameters, euler_step, rollout
+from nddv.dynamics.flow import Flow, Parameters, euler_step, mean_state, rollout
 from nddv.dynamics.rows import Rows
-from nddv.dynamics.seeds import normal
+from nddv.dynamics.seeds import NormalSource, normal
 
 CHUNK = 2048  # keeps what a control needs inside the processor caches
+SMALLEST_CHUNK = 16  # see NormalSource
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,12 @@ class Scores:
 
 
 def chunks(n: int) -> Iterator[slice]:
-    """Slices that cover range(n)."""
-    return (slice(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK))
+    """Slices that cover range(n), none of them tiny but where n is."""
+    start = 0
+    while start < n:
+        stop = n if n - start < CHUNK + SMALLEST_CHUNK else start + CHUNK
+        yield slice(start, stop)
+        start = stop
 
 
 def encode(flow: Flow, encoder: Sequence[Tensor], rows: Rows) -> Tensor:
@@ -81,13 +87,22 @@ def score(
     mass: (n,) shares v_i in the rows' own aggregate; or `aggregates`, a path made by other points.
     """
     params = flow.unpack(flat)
-
-    def aggregate(s: int, x: Tensor) -> Tensor:
-        return mass @ x / len(x) if mass is not None else aggregates[s]  # type: ignore[index]
-
-    states, path = population_path(flow, params, rows, seed, aggregate)
-    end = terminal(params.head, states[-1], y, loss)
-    return Scores((states[-1] * end.gradients).sum(1), end.costs, end.outputs, path)
+    x, path = flat.new_empty((len(rows), flow.width)), []
+    for c in chunks(len(x)):
+        x[c] = flow.encoder.forward(params.encoder, rows.take(c))[0]
+    for s, control in enumerate(params.controls):
+        mu = mean_state(mass, x) if mass is not None else aggregates[s]  # type: ignore[index]
+        noise = NormalSource(seed, s, flat.dtype, flat.device)
+        for c in chunks(len(x)):
+            moved = flow.controller.forward(control, x[c])[0]
+            x[c] = euler_step(flow, x[c], mu, moved, noise.draw(x[c].shape))
+        path.append(mu)
+    ends = []
+    for c in chunks(len(x)):
+        end = terminal(params.head, x[c], y[c], loss)
+        ends.append(((x[c] * end.gradients).sum(1), end.costs, end.outputs))
+    sensitivities, costs, outputs = (torch.cat(part) for part in zip(*ends, strict=True))
+    return Scores(sensitivities, costs, outputs, path)
 
 
 @dataclass(frozen=True)
@@ -114,13 +129,12 @@ def score_layers(
     """The state–adjoint pairing at every Euler time (Eq. layer_epoch_phi), aggregate frozen."""
     params = flow.unpack(flat)
     n = len(rows)
-    noise = torch.stack(
-        [normal(seed, s, (n, flow.width), flat.dtype, flat.device) for s in range(flow.steps)]
-    )
+    sources = [NormalSource(seed, s, flat.dtype, flat.device) for s in range(flow.steps)]
     pairings, growth = [], 0.0
     for c in chunks(n):
         x0, _ = flow.encoder.forward(params.encoder, rows.take(c))
-        path = rollout(flow, params.controls, x0, noise[:, c], aggregates=aggregates)
+        noise = torch.stack([source.draw(x0.shape) for source in sources])
+        path = rollout(flow, params.controls, x0, noise, aggregates=aggregates)
         end = terminal(params.head, path.states[-1], y[c], loss)
         costates = backward(flow, params.controls, path, -end.gradients).costates
         pairings.append(

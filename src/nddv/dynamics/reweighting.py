@@ -23,6 +23,7 @@ from torch import Tensor
 from nddv.dynamics.adjoint import BatchGradient, batch_gradient
 from nddv.dynamics.costs import running, terminal
 from nddv.dynamics.flow import Flow, Path, rollout
+from nddv.dynamics.linear import projections
 from nddv.dynamics.optimizers import clip_norm
 
 REWEIGHTINGS = ("lookahead", "penalty", "none")
@@ -46,10 +47,9 @@ class WeightMap:
 
     def __call__(self, theta: Tensor, q: Tensor) -> Tensor:
         """Weights (B,) of terminal signals q (B,)."""
-        h = self.hidden
-        slopes, biases, out = theta[:h], theta[h : 2 * h], theta[2 * h : 3 * h]
-        hidden = torch.relu(q.unsqueeze(1) * slopes + biases)
-        return torch.sigmoid(hidden @ out + theta[-1])
+        slopes, biases, out, bias = theta.split([self.hidden] * 3 + [1], -1)
+        hidden = torch.relu(q.unsqueeze(-1) * slopes.unsqueeze(-2) + biases.unsqueeze(-2))
+        return torch.sigmoid(projections(hidden, out) + bias)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class MetaProblem:
     """What one update of θ looks at: parameters ψ, a training batch, its signals, a meta batch.
 
     flat: ψ; signals: (B,) frozen terminal signals q of the training batch; rate: α of the
-    look-ahead step, whose gradient is clipped as the real one is.
+    look-ahead step, whose gradient is clipped as the real one is. Stacked models look each at
+    their own batches, and share nothing: the gradient of the sum of their losses is theirs each.
     """
 
     flow: Flow
@@ -102,11 +103,11 @@ class MetaProblem:
     def objective(self, theta: Tensor, flat: Tensor) -> Tensor:
         """g(θ, ψ) = L(ψ, θ) on the training batch (Eq. meta_objective)."""
         path, costs = self._roll(flat, self.train, mass=self.weight_map(theta, self.signals))
-        return (costs + running(path.outputs, self.flow.running_cost, self.flow.dt)).mean()
+        return (costs + running(path.outputs, self.flow.running_cost, self.flow.dt)).mean(-1)
 
     def meta_loss(self, flat: Tensor, aggregates: Sequence[Tensor]) -> Tensor:
         """Mean terminal cost of the meta batch, driven by a given aggregate path."""
-        return self._roll(flat, self.meta, aggregates=aggregates)[1].mean()
+        return self._roll(flat, self.meta, aggregates=aggregates)[1].mean(-1)
 
     def _roll(self, flat: Tensor, batch: Batch, **driver: Any) -> tuple[Path, Tensor]:
         params = self.flow.unpack(flat)
@@ -122,7 +123,7 @@ def lookahead_gradient(problem: MetaProblem, theta: Tensor) -> Tensor:
         inner = problem.inner(theta)
         frozen = [mu.detach() for mu in inner.path.aggregates]
         outer = problem.meta_loss(problem.ahead(inner.gradient), frozen)
-        (gradient,) = torch.autograd.grad(outer, theta)
+        (gradient,) = torch.autograd.grad(outer.sum(), theta)
     return gradient
 
 
@@ -138,9 +139,9 @@ def penalty_gradient(problem: MetaProblem, theta: Tensor, penalty: float) -> Ten
     with torch.enable_grad():
         start = problem.flat.detach().requires_grad_()
         loss = problem.meta_loss(start, inner.path.aggregates)
-        (outer,) = torch.autograd.grad(loss, start)
+        (outer,) = torch.autograd.grad(loss.sum(), start)
         both = hat - problem.rate * clip_norm(outer, problem.clip) / penalty
         theta = theta.detach().requires_grad_()
         gap = problem.objective(theta, both) - problem.objective(theta, hat)
-        (gradient,) = torch.autograd.grad(penalty * gap, theta)
+        (gradient,) = torch.autograd.grad(penalty * gap.sum(), theta)
     return gradient

@@ -1,4 +1,7 @@
-"""Rows of a data matrix, standardised batch by batch so that no second copy of the data is made."""
+"""Rows of a data matrix, standardised batch by batch so that no second copy of the data is made.
+
+The matrix may be larger than memory: rows stored on disk are read batch by batch as well.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,21 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from nddv.stored import StoredRows
+
 Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of an (N, d) matrix, dense or sparse, with the affine map that standardises them.
+    """Rows of an (N, d) matrix, dense, sparse or on disk, with the map that standardises them.
 
     Standardisation is fitted on training rows; features that are constant there become 0 in every
     other set too (a tiny standard deviation would blow them up). The rows are then scaled to a
     mean squared norm of `energy`: the speed at which the encoder learns is proportional to it, and
     with plain standardised rows it would grow with the number of features.
 
-    matrix : torch tensor or scipy CSR, in the precision in which it was given.
+    matrix : torch tensor, scipy CSR or `StoredRows`, in the precision in which it was given.
     index : which of its rows these are; None for all.
     mean, inverse_scale : (d,) in the precision of the matrix: batches are centred before the cast.
     dtype : of the batches.
@@ -75,14 +80,19 @@ class Rows:
         if sparse.issparse(self.matrix):
             chosen = chosen.cpu().numpy() if isinstance(chosen, Tensor) else chosen
             batch = torch.as_tensor(self.matrix[chosen].toarray(), device=self.device)
+        elif isinstance(self.matrix, StoredRows):
+            chosen = chosen.cpu().numpy() if isinstance(chosen, Tensor) else chosen
+            batch = torch.as_tensor(self.matrix[chosen], device=self.device)
         else:
             batch = self.matrix[chosen]
-        return ((batch - self.mean) * self.inverse_scale).to(self.dtype)
+        return (batch - self.mean).mul_(self.inverse_scale).to(self.dtype)
 
 
 def _matrix(x: Any, device: torch.device) -> Any:
     if sparse.issparse(x):
         return x.tocsr()
+    if isinstance(x, StoredRows):
+        return x
     with warnings.catch_warnings():  # a read-only array is only read
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
         return torch.as_tensor(x, device=device)  # shares memory on the CPU

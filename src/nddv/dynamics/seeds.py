@@ -24,5 +24,22 @@ def normal(
     seed: int, position: int, shape: Sequence[int], dtype: torch.dtype, device: torch.device
 ) -> Tensor:
     """Standard normal draws, made on the CPU so that every device sees the same noise."""
-    source = torch.Generator().manual_seed((seed + 0x9E3779B97F4A7C15 * (position + 1)) % 2**63)
-    return torch.randn(tuple(shape), generator=source, dtype=dtype).to(device)
+    source = NormalSource(seed, position, dtype, device)
+    return source.draw(shape)
+
+
+class NormalSource:
+    """The draws of `normal`, piece by piece.
+
+    Pieces of a multiple of 16 numbers give what one draw gives (torch makes 16 at a time); the
+    last piece may have any length from 16 on.
+    """
+
+    def __init__(self, seed: int, position: int, dtype: torch.dtype, device: torch.device):
+        address = (seed + 0x9E3779B97F4A7C15 * (position + 1)) % 2**63
+        self.source = torch.Generator().manual_seed(address)
+        self.dtype, self.device = dtype, device
+
+    def draw(self, shape: Sequence[int]) -> Tensor:
+        """The next numbers."""
+        return torch.randn(tuple(shape), generator=self.source, dtype=self.dtype).to(self.device)

@@ -1,4 +1,4 @@
-"""One training run (Algorithm 1) and the record of it that the readouts need."""
+"""Training runs (Algorithm 1), one or several at once, and the record that the readouts need."""
 
 from __future__ import annotations
 
@@ -31,10 +31,18 @@ INIT, ORDER, NOISE, META, SCORING = range(5)
 
 @dataclass(frozen=True)
 class Training:
-    """How a run is trained. Field names are those of `nddv.NDDV`."""
+    """How a run is trained. Field names are those of `nddv.NDDV`.
+
+    max_steps : optimiser steps at most. Where n and `epochs` would need more of them, batches grow
+        instead: the cost of a run is then that of looking at n·`epochs` points.
+    block_size : rows that stay together when the order of an epoch is drawn. 1 shuffles all rows;
+        larger blocks let rows that are stored on disk be read in contiguous pieces.
+    """
 
     epochs: int = 20
     batch_size: int = 64
+    max_steps: int = 5000
+    block_size: int = 1
     optimizer: str = "sgd"
     learning_rate: float = 0.05
     schedule: str = "linear"
@@ -76,10 +84,18 @@ class Schedule:
     batch_size: int
     epochs: int
     seed: int
+    max_steps: int = 5000
+    block_size: int = 1
+
+    @classmethod
+    def of(cls, training: Training, n: int, seed: int) -> Schedule:
+        """The schedule of a run on n points."""
+        t = training
+        return cls(n, t.batch_size, t.epochs, seed, t.max_steps, t.block_size)
 
     @property
     def steps_per_epoch(self) -> int:
-        return ceil(self.n / self.batch_size)
+        return min(ceil(self.n / self.batch_size), max(1, self.max_steps // self.epochs))
 
     @property
     def total_steps(self) -> int:
@@ -101,8 +117,20 @@ class Schedule:
 
 @lru_cache(maxsize=2)  # the replay asks for the batches of an epoch one by one
 def _batches(schedule: Schedule, epoch: int) -> tuple[Tensor, ...]:
-    order = torch.randperm(schedule.n, generator=generator(schedule.seed, ORDER, epoch))
+    draws = generator(schedule.seed, ORDER, epoch)
+    order = _shuffled_blocks(schedule.n, schedule.block_size, draws)
     return order.tensor_split(schedule.steps_per_epoch)
+
+
+def _shuffled_blocks(n: int, size: int, draws: torch.Generator) -> Tensor:
+    """range(n) in shuffled blocks of `size`, cut at another place each time they are drawn."""
+    if size == 1:
+        return torch.randperm(n, generator=draws)
+    offset = int(torch.randint(size, (1,), generator=draws))
+    starts = torch.arange(-offset, n, size)
+    starts = starts[torch.randperm(len(starts), generator=draws)]
+    order = (starts.unsqueeze(1) + torch.arange(size)).flatten()
+    return order[(order >= 0) & (order < n)]
 
 
 @dataclass(frozen=True)
@@ -140,8 +168,7 @@ class Run:
 
     @cached_property
     def schedule(self) -> Schedule:
-        training = self.training
-        return Schedule(len(self.data.rows), training.batch_size, training.epochs, self.seed)
+        return Schedule.of(self.training, len(self.data.rows), self.seed)
 
     @cached_property
     def optimizer(self) -> Optimizer:
@@ -168,6 +195,11 @@ class Run:
         position = step % self.schedule.steps_per_epoch
         return index[position].to(self.flat.device), self.visit_weights[step]
 
+    def batch(self, step: int, index: Tensor) -> Batch:
+        """The points `index` (B,) with the noise of training step `step`."""
+        noise = self.schedule.noise(step, self.flow, len(index), self.flat)
+        return Batch(self.data.rows.take(index), self.data.y[index], noise)
+
     def weights(self) -> Tensor:
         """Meta weights v_i of all training points, (n,)."""
         if self.training.reweighting == "none":
@@ -192,7 +224,6 @@ class Run:
 Observer = Callable[[Run, Scores], None]
 
 
-@torch.no_grad()
 def train(
     flow: Flow,
     training: Training,
@@ -206,30 +237,77 @@ def train(
     observe(run, scores) is called after every epoch. `checkpoint_every` keeps the state before
     every so manieth step, for the participation readout; None keeps the first only.
     """
-    run = _start(flow, training, data, seed)
-    moments = run.optimizer.init(run.flat)
-    reweighting = _Reweighting(run)
+    observers = None if observe is None else [observe]
+    (run,) = train_together(flow, training, [data], [seed], observers, checkpoint_every)
+    return run
+
+
+@torch.no_grad()
+def train_together(
+    flow: Flow,
+    training: Training,
+    data: Sequence[Data],
+    seeds: Sequence[int],
+    observers: Sequence[Observer] | None = None,
+    checkpoint_every: int | None = None,
+) -> list[Run]:
+    """Fit a flow to each of several data sets of the same shape, as `train` does, all in step.
+
+    The runs share nothing but the clock: their parameters are stacked, so that an operation serves
+    all of them, and each gives what it gives alone, to rounding.
+    """
+    runs = [_start(flow, training, d, s) for d, s in zip(data, seeds, strict=True)]
+    flat, signals = _stack([run.flat for run in runs]), _stack([run.signals for run in runs])
+    optimizer, reweighting = runs[0].optimizer, _Reweighting(runs)
+    moments = optimizer.init(flat)
     step = 0
     for epoch in range(training.epochs):
-        loss = torch.zeros_like(run.signals[0])
-        for index in run.schedule.batches(epoch):
-            index = index.to(run.flat.device)
-            v = reweighting.weights(step, index)
-            result = step_gradient(run, run.flat, step, index, v, torch.ones_like(v))
+        loss = torch.zeros_like(signals[..., 0])
+        for indices in zip(*(run.schedule.batches(epoch) for run in runs), strict=True):
+            index = [i.to(flat.device) for i in indices]
+            batch = _stack_batches([run.batch(step, i) for run, i in zip(runs, index, strict=True)])
+            places = _stack(index)
+            v = reweighting.weights(step, flat, batch, signals.gather(-1, places))
+            result = batch_gradient(
+                *(flow, flat, batch.x, batch.y, batch.noise, torch.ones_like(v), v),
+                *(data[0].loss, training.pairing),
+            )
             if step == 0 or (checkpoint_every and step % checkpoint_every == 0):
-                run.checkpoints.append(State(step, run.flat, moments))
-            run.visit_weights.append(v)
-            run.signals[index] = result.terminal.costs
-            loss += result.terminal.costs.sum()
-            run.flat, moments = run.optimizer.step(step, run.flat, moments, result.gradient)
+                states = (_unstack(flat, runs), _unstack(moments, runs, axis=1))
+                for run, *state in zip(runs, *states, strict=True):
+                    run.checkpoints.append(State(step, *state))
+            for run, weights in zip(runs, _unstack(v, runs), strict=True):
+                run.visit_weights.append(weights)
+            signals.scatter_(-1, places, result.terminal.costs)
+            loss += result.terminal.costs.sum(-1)
+            flat, moments = optimizer.step(step, flat, moments, result.gradient)
             step += 1
-        scores = run.score()
-        mean_loss = float(loss) / len(data.rows)
-        quality = _quality(run.score_meta(scores), data)
-        run.history.append({"epoch": epoch, "train_loss": mean_loss, **quality})
-        if observe is not None:
-            observe(run, scores)
-    return run
+        theta = reweighting.theta
+        parts = (_unstack(part, runs) for part in (flat, theta, signals, loss))
+        for k, (run, *found, total) in enumerate(zip(runs, *parts, strict=True)):
+            run.flat, run.theta, run.signals = found
+            scores = run.score()
+            mean_loss = float(total) / len(run.data.rows)
+            quality = _quality(run.score_meta(scores), run.data)
+            run.history.append({"epoch": epoch, "train_loss": mean_loss, **quality})
+            if observers is not None:
+                observers[k](run, scores)
+    return runs
+
+
+def _stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Tensors of several runs, stacked; that of a single run as it is."""
+    return tensors[0] if len(tensors) == 1 else torch.stack(list(tensors), axis)
+
+
+def _unstack(tensor: Tensor, runs: Sequence[Run], axis: int = 0) -> Sequence[Tensor]:
+    """The parts of a stack that belong to the runs."""
+    return [tensor] if len(runs) == 1 else tensor.unbind(axis)
+
+
+def _stack_batches(batches: Sequence[Batch]) -> Batch:
+    noise = _stack([b.noise for b in batches], axis=1)  # time comes first
+    return Batch(_stack([b.x for b in batches]), _stack([b.y for b in batches]), noise)
 
 
 def _start(flow: Flow, training: Training, data: Data, seed: int) -> Run:
@@ -250,18 +328,9 @@ def step_gradient(
 
     index: (B,) points of the batch; v: (B,) their meta weights; w: (B,) their participation.
     """
-    data = run.data
-    noise = run.schedule.noise(step, run.flow, len(index), flat)
+    batch, loss = run.batch(step, index), run.data.loss
     return batch_gradient(
-        run.flow,
-        flat,
-        data.rows.take(index),
-        data.y[index],
-        noise,
-        w,
-        w * v,
-        data.loss,
-        run.training.pairing,
+        run.flow, flat, batch.x, batch.y, batch.noise, w, w * v, loss, run.training.pairing
     )
 
 
@@ -291,50 +360,54 @@ def best_epoch(history: Sequence[dict[str, float]]) -> int:
 class _Reweighting:
     """The meta weights of the batches, and the θ update of Algorithm 1, line 8 (by Adam)."""
 
-    def __init__(self, run: Run):
-        t = run.training
-        self.run = run
+    def __init__(self, runs: Sequence[Run]):
+        t = runs[0].training
+        self.runs, self.training = runs, t
+        self.theta = _stack([run.theta for run in runs])
         self.optimizer = Optimizer("adamw", t.meta_learning_rate, 0.0, t.clip, 1)
-        self.moments = self.optimizer.init(run.theta)
+        self.moments = self.optimizer.init(self.theta)
         self.updates = 0
 
-    def weights(self, step: int, index: Tensor) -> Tensor:
-        """v (B,) of a batch, after an update of θ where one is due."""
-        run, signals = self.run, self.run.signals[index]
-        if run.training.reweighting == "none":
+    def weights(self, step: int, flat: Tensor, batch: Batch, signals: Tensor) -> Tensor:
+        """v (B,) of a batch with its signals (B,), after an update of θ where one is due."""
+        if self.training.reweighting == "none":
             return torch.ones_like(signals)
-        if step % run.training.meta_every == 0:
-            self._update(self._problem(step, index, signals))
-        return run.weight_map(run.theta, signals)
+        if step % self.training.meta_every == 0:
+            self._update(self._problem(step, flat, batch, signals))
+        return self.runs[0].weight_map(self.theta, signals)
 
     def _update(self, problem: MetaProblem) -> None:
-        run = self.run
-        if run.training.reweighting == "lookahead":
-            gradient = lookahead_gradient(problem, run.theta)
+        if self.training.reweighting == "lookahead":
+            gradient = lookahead_gradient(problem, self.theta)
         else:
-            gradient = penalty_gradient(problem, run.theta, run.training.penalty)
-        run.theta, self.moments = self.optimizer.step(
-            self.updates, run.theta, self.moments, gradient
+            gradient = penalty_gradient(problem, self.theta, self.training.penalty)
+        self.theta, self.moments = self.optimizer.step(
+            self.updates, self.theta, self.moments, gradient
         )
         self.updates += 1
 
-    def _problem(self, step: int, index: Tensor, signals: Tensor) -> MetaProblem:
-        run, t, data = self.run, self.run.training, self.run.data
-        noise = run.schedule.noise(step, run.flow, len(index), run.flat)
-        size = min(t.meta_batch_size, len(data.meta_rows))
-        draws = generator(run.seed, META, step)
-        chosen = torch.randperm(len(data.meta_rows), generator=draws)[:size].to(run.flat.device)
-        shape = (run.flow.steps, size, run.flow.width)
-        meta_noise = torch.randn(shape, generator=draws, dtype=run.flat.dtype).to(run.flat.device)
+    def _problem(self, step: int, flat: Tensor, batch: Batch, signals: Tensor) -> MetaProblem:
+        first, t = self.runs[0], self.training
         return MetaProblem(
-            run.flow,
-            run.weight_map,
-            run.flat,
-            Batch(data.rows.take(index), data.y[index], noise),
+            first.flow,
+            first.weight_map,
+            flat,
+            batch,
             signals,
-            Batch(data.meta_rows.take(chosen), data.meta_y[chosen], meta_noise),
-            run.optimizer.rate(step),
+            _stack_batches([_meta_batch(run, step) for run in self.runs]),
+            first.optimizer.rate(step),
             t.clip,
-            data.loss,
+            first.data.loss,
             t.pairing,
         )
+
+
+def _meta_batch(run: Run, step: int) -> Batch:
+    """The meta points that the θ update of a step looks at, with their noise."""
+    rows, like = run.data.meta_rows, run.flat
+    size = min(run.training.meta_batch_size, len(rows))
+    draws = generator(run.seed, META, step)
+    chosen = torch.randperm(len(rows), generator=draws)[:size].to(like.device)
+    shape = (run.flow.steps, size, run.flow.width)
+    noise = torch.randn(shape, generator=draws, dtype=like.dtype).to(like.device)
+    return Batch(rows.take(chosen), run.data.meta_y[chosen], noise)

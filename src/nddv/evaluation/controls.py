@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nddv.dynamics.flow import mean_state
 from nddv.dynamics.layers import KANLayer
 from nddv.dynamics.population import population_path
 from nddv.dynamics.seeds import derive
@@ -87,7 +88,7 @@ def last_states(run: Run) -> Tensor:
         run.flow.unpack(run.flat),
         run.data.rows,
         derive(run.seed, SCORING, 0),
-        lambda _, x: mass @ x / len(x),
+        lambda _, x: mean_state(mass, x),
     )
     return states[-2]
 

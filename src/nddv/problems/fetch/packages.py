@@ -160,12 +160,12 @@ def _client(command: Sequence[str], scratch: Path, label: str | None) -> tuple[i
 
 
 def _bytes_below(folder: Path) -> int:
-    """The bytes of the files below ``folder``, which the client adds to and removes from meanwhile."""
+    """The bytes of the files below ``folder``, which the client changes meanwhile."""
     total = 0
     for parent, _, names in os.walk(folder):  # unlike rglob, passes over folders that vanish
         for name in names:
             with contextlib.suppress(FileNotFoundError):
-                total += os.lstat(os.path.join(parent, name)).st_size
+                total += Path(parent, name).lstat().st_size
     return total
 
 
