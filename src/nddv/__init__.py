@@ -15,11 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nddv.estimator import NDDV, value
+    from nddv.stored import open_rows
+    from nddv.together import fit_together
     from nddv.values import Values
 
-__all__ = ["NDDV", "Values", "value"]
+__all__ = ["NDDV", "Values", "fit_together", "open_rows", "value"]
 
-_HOMES = {"NDDV": "nddv.estimator", "value": "nddv.estimator", "Values": "nddv.values"}
+_HOMES = {
+    "NDDV": "nddv.estimator",
+    "Values": "nddv.values",
+    "fit_together": "nddv.together",
+    "open_rows": "nddv.stored",
+    "value": "nddv.estimator",
+}
 
 
 def __getattr__(name: str) -> Any:

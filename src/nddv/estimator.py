@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,10 @@ from nddv.dynamics.flow import Flow
 from nddv.dynamics.participation import checkpoint_interval
 from nddv.dynamics.readouts import center, time_resolved
 from nddv.dynamics.rows import Rows
-from nddv.dynamics.training import Data, Run, Training, best_epoch
+from nddv.dynamics.training import Data, Run, Schedule, Training, best_epoch
 from nddv.files import versions
-from nddv.folds import Fold, assemble, held_out_parts, train_fold
+from nddv.folds import Fold, FoldPlan, assemble, held_out_parts, train_folds
+from nddv.stored import StoredRows
 from nddv.validation import (
     check_features,
     check_settings,
@@ -36,11 +37,11 @@ from nddv.validation import (
 from nddv.values import Values
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
-Side = tuple[Any, NDArray[Any]]  # features and coded targets of meta or validation data
 NO_META = (
     "no meta data: {fraction:.0%} of the rows are held out to stand for them, and a second run "
     "values those rows; if you have rows that you trust, give them as X_meta and y_meta"
 )
+STORED_BLOCK = 256  # rows on disk that are read together: half a megabyte of 500 features
 KEEP_ALL_LIMIT = 512e6  # bytes of training states that "auto" keeps for the participation readout
 
 
@@ -60,9 +61,11 @@ class NDDV(BaseEstimator):
         sensitivities without a meaning of good or bad: use "participation" to find bad rows.
     input_energy, width, steps, horizon, interaction, diffusion, running_cost, control, hidden,
     centers, reach, nu : the flow, see `nddv.dynamics.flow.Flow`.
-    epochs, batch_size, optimizer, learning_rate, schedule, weight_decay, momentum, epsilon, clip,
-    pairing, reweighting, meta_every, meta_batch_size, meta_hidden, meta_learning_rate,
-    penalty : the training, see `nddv.dynamics.training.Training`.
+    epochs, batch_size, max_steps, optimizer, learning_rate, schedule, weight_decay, momentum,
+    epsilon, clip, pairing, reweighting, meta_every, meta_batch_size, meta_hidden,
+    meta_learning_rate, penalty : the training, see `nddv.dynamics.training.Training`.
+    block_size : rows that stay together when they are shuffled; "auto": 1 for data in memory, 256
+        for rows on disk (`nddv.open_rows`), which are then read in contiguous pieces.
     trajectories : M_traj, independent scoring paths; with 2 or more, `stderr_` is available.
     layer_trace : keep the time-resolved scores of every epoch as `trace_`, (epochs, steps+1, n).
     meta_fraction : part of the training points held out in turn when no meta data are given.
@@ -112,6 +115,8 @@ class NDDV(BaseEstimator):
         nu: float = 1.5,
         epochs: int = 20,
         batch_size: int = 64,
+        max_steps: int = 5000,
+        block_size: int | str = "auto",
         optimizer: str = "sgd",
         learning_rate: float = 0.05,
         schedule: str = "linear",
@@ -151,6 +156,8 @@ class NDDV(BaseEstimator):
         self.nu = nu
         self.epochs = epochs
         self.batch_size = batch_size
+        self.max_steps = max_steps
+        self.block_size = block_size
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.schedule = schedule
@@ -189,31 +196,41 @@ class NDDV(BaseEstimator):
 
         Parameters
         ----------
-        X, y : (n, d) training features (array, data frame or scipy sparse rows) and (n,) labels of
-            any dtype, or numbers for regression.
+        X, y : (n, d) training features (array, data frame, scipy sparse rows, or rows on disk:
+            `nddv.open_rows`) and (n,) labels of any dtype, or numbers for regression.
         X_meta, y_meta : clean data that the meta weights and the best epoch are chosen on. Without
             them a stratified part of the training points is held out, and a second run, which
             holds another part out, values those points (and only those).
         X_valid, y_valid : data that the utility of "participation" is measured on; default: meta.
         """
         start = time.perf_counter()
+        plans = self._plan(X, y, X_meta, y_meta, X_valid, y_valid)
+        with self._progress(len(plans)) as bar:
+            folds = [train_folds([plan], epoch_counter(bar))[0] for plan in plans]
+            self._finish(folds, bar)
+        self.record_["seconds"] = round(time.perf_counter() - start, 4)
+        return self
+
+    def _plan(
+        self, X: Any, y: Any, X_meta: Any, y_meta: Any, X_valid: Any, y_valid: Any
+    ) -> list[FoldPlan]:
+        """Check everything that was given, and lay out the run, or the two without meta data."""
         self._forget()
         check_settings(self.get_params(deep=False))
-        seed = secrets.randbits(31) if self.random_state is None else int(self.random_state)
+        self._seed = secrets.randbits(31) if self.random_state is None else int(self.random_state)
         x, targets = self._check_training(X, y)
         meta = self._check_side("meta", X_meta, y_meta)
         valid = self._check_side("valid", X_valid, y_valid)
-        if meta is None:
-            warnings.warn(NO_META.format(fraction=self.meta_fraction), stacklevel=2)
-        with self._progress(folds=1 if meta else 2) as bar:
-            if meta:
-                self._folds = [self._train(x, targets, None, meta, valid or meta, seed, bar)]
-            else:
-                self._folds = list(self._two_folds(x, targets, valid, seed, bar))
-            self._set_results(self._sensitivities(self.readout, bar))
-        self.record_ = self._make_record(seed, bool(meta))
-        self.record_["seconds"] = round(time.perf_counter() - start, 4)
-        return self
+        if meta is not None:
+            return [self._plan_fold(x, targets, None, meta, valid or meta)]
+        warnings.warn(NO_META.format(fraction=self.meta_fraction), stacklevel=3)
+        return list(self._plan_two_folds(x, targets, valid))
+
+    def _finish(self, folds: list[Fold], bar: tqdm) -> None:
+        """Read the values out of trained runs."""
+        self._folds = folds
+        self._set_results(self._sensitivities(self.readout, bar))
+        self.record_ = self._make_record()
 
     def readout_values(self, readout: str) -> NDArray[np.float64]:
         """Values (n,) under any readout of the same fitted run or runs."""
@@ -263,21 +280,19 @@ class NDDV(BaseEstimator):
             raise ValueError(f"X_{name} has no rows")
         labels = check_targets(y, x.shape[0], f"y_{name}", f"X_{name}")
         if self.task_ == "classification":
-            return x, encode_labels(labels, f"y_{name}", self.classes_)[1]
-        return x, (labels.astype(np.float64) - self._target_mean) / self._target_scale
+            return Side(x, encode_labels(labels, f"y_{name}", self.classes_)[1])
+        return Side(x, (labels.astype(np.float64) - self._target_mean) / self._target_scale)
 
     # ------------------------------------------------------------------ runs
 
-    def _train(
+    def _plan_fold(
         self,
         x: Any,
         targets: NDArray[Any],
         index: NDArray[np.intp] | None,
         meta: Side,
         valid: Side,
-        seed: int,
-        bar: tqdm,
-    ) -> Fold:
+    ) -> FoldPlan:
         """One run on the training points `index`, or on all of them."""
         dtype, device = DTYPES[self.dtype], _device(self.device)
         classification = self.task_ == "classification"
@@ -290,43 +305,44 @@ class NDDV(BaseEstimator):
         if index is None:
             index = np.arange(len(targets))
         loss = "cross_entropy" if classification else "squared_error"
-        data = Data(rows, tensor(targets[index]), rows.like(meta[0]), tensor(meta[1]), loss)
+        meta_rows = rows.like(meta.x, meta.index)
+        data = Data(rows, tensor(targets[index]), meta_rows, tensor(meta.targets), loss)
         outputs = len(self.classes_) if classification else 1
         flow = Flow(features=self.n_features_in_, outputs=outputs, **self._parameters_of(Flow))
-
-        def on_epoch(run: Run) -> None:
-            bar.set_postfix(loss=f"{run.history[-1]['train_loss']:.3f}", refresh=False)
-            bar.update()
-
-        return train_fold(
+        settings = self._parameters_of(Training)
+        if self.block_size == "auto":
+            settings["block_size"] = STORED_BLOCK if isinstance(x, StoredRows) else 1
+        training = Training(**settings)
+        return FoldPlan(
             flow,
-            Training(**self._parameters_of(Training)),
+            training,
             data,
             index,
-            (valid[0], tensor(valid[1])),
-            seed,
+            rows.like(valid.x, valid.index),
+            tensor(valid.targets),
+            self._seed,
             self.trajectories,
             self.layer_trace,
-            self._checkpoint_every(flow, len(index)),
-            on_epoch,
+            self._checkpoint_every(flow, training, len(index)),
         )
 
-    def _two_folds(
-        self, x: Any, targets: NDArray[Any], valid: Side | None, seed: int, bar: tqdm
-    ) -> Iterator[Fold]:
+    def _plan_two_folds(
+        self, x: Any, targets: NDArray[Any], valid: Side | None
+    ) -> Iterator[FoldPlan]:
         """Two runs, each with another part of the training points as its meta set."""
         groups = targets if self.task_ == "classification" else np.zeros(len(targets), dtype=int)
-        for part in held_out_parts(groups, self.meta_fraction, np.random.default_rng([seed, 1])):
+        rng = np.random.default_rng([self._seed, 1])
+        for part in held_out_parts(groups, self.meta_fraction, rng):
             index = np.setdiff1d(np.arange(len(targets)), part)
-            meta = (x[part], targets[part])
-            yield self._train(x, targets, index, meta, valid or meta, seed, bar)
+            meta = Side(x, targets[part], part)
+            yield self._plan_fold(x, targets, index, meta, valid or meta)
 
     def _parameters_of(self, kind: type) -> dict[str, Any]:
         own = self.get_params(deep=False)
         return {f.name: own[f.name] for f in fields(kind) if f.name in own}
 
-    def _checkpoint_every(self, flow: Flow, n: int) -> int:
-        steps = self.epochs * -(-n // self.batch_size)
+    def _checkpoint_every(self, flow: Flow, training: Training, n: int) -> int:
+        steps = Schedule.of(training, n, self._seed).total_steps
         moments = 3 if self.optimizer == "adamw" else 2
         size = sum(flow.sizes) * moments * (4 if self.dtype == "float32" else 8)
         limit = {"all": np.inf, "sqrt": 0.0, "auto": KEEP_ALL_LIMIT}[self.checkpoints]
@@ -359,18 +375,18 @@ class NDDV(BaseEstimator):
             traces = [torch.stack(f.trace.values).numpy(force=True) for f in self._folds if f.trace]
             self.trace_ = assemble(self._folds, traces)
 
-    def _make_record(self, seed: int, meta_given: bool) -> dict[str, Any]:
+    def _make_record(self) -> dict[str, Any]:
         runs = [fold.run for fold in self._folds]
         with torch.no_grad():
             growth = max(time_resolved(run, run.score()).adjoint_growth for run in runs)
         return {
             "method": "nddv",
             "readout": self.readout,
-            "seed": seed,
+            "seed": self._seed,
             "task": self.task_,
             "n": len(self.values_),
             "d": int(self.n_features_in_),
-            "meta": "given" if meta_given else "held out (two folds)",
+            "meta": "given" if len(runs) == 1 else "held out (two folds)",
             "best_epoch": [best_epoch(run.history) for run in runs],
             "adjoint_growth": growth,
             "weight_range": float(np.ptp(self.weights_)),
@@ -384,6 +400,25 @@ class NDDV(BaseEstimator):
         total = folds * self.epochs
         with tqdm(total=total, desc="training", unit="step", disable=not self.progress) as bar:
             yield bar
+
+
+@dataclass(frozen=True)
+class Side:
+    """Meta or validation data: rows `index` of x (None: all), and their coded targets."""
+
+    x: Any
+    targets: NDArray[Any]
+    index: NDArray[np.intp] | None = None
+
+
+def epoch_counter(bar: tqdm) -> Callable[[Run], None]:
+    """What moves a progress bar on after every epoch of a run."""
+
+    def count(run: Run) -> None:
+        bar.set_postfix(loss=f"{run.history[-1]['train_loss']:.3f}", refresh=False)
+        bar.update()
+
+    return count
 
 
 def value(

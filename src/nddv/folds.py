@@ -21,7 +21,7 @@ from nddv.dynamics.readouts import (
     terminal_sensitivities,
 )
 from nddv.dynamics.rows import Rows
-from nddv.dynamics.training import Data, Run, Training, train
+from nddv.dynamics.training import Data, Observer, Run, Training, train_together
 
 if TYPE_CHECKING:
     from nddv.estimator import NDDV
@@ -56,35 +56,64 @@ class Fold:
         return np.asarray(found.numpy(force=True), dtype=np.float64)
 
 
-def train_fold(
-    flow: Flow,
-    training: Training,
-    data: Data,
-    index: NDArray[np.intp],
-    valid: tuple[Any, Tensor],
-    seed: int,
-    trajectories: int,
-    layer_trace: bool,
-    checkpoint_every: int,
-    on_epoch: Callable[[Run], None],
-) -> Fold:
-    """Train one run, observing what the readouts need; a run that diverges is an error."""
-    path = PathIntegral(trajectories)
-    trace = LayerTrace() if layer_trace else None
+@dataclass(frozen=True)
+class FoldPlan:
+    """A run that is still to be trained, with everything that it takes."""
 
-    def observe(run: Run, scores: Scores) -> None:
-        if not np.isfinite(run.history[-1]["train_loss"]):
-            raise FloatingPointError(
-                f"training diverged in epoch {len(run.history)}: lower learning_rate "
-                f"(now {training.learning_rate})"
-            )
-        path(run, scores)
-        if trace is not None:
-            trace(run, scores)
-        on_epoch(run)
+    flow: Flow
+    training: Training
+    data: Data
+    index: NDArray[np.intp]
+    valid: Rows
+    valid_y: Tensor
+    seed: int
+    trajectories: int
+    layer_trace: bool
+    checkpoint_every: int
 
-    run = train(flow, training, data, seed, observe, checkpoint_every)
-    return Fold(run, index, data.rows.like(valid[0]), valid[1], path, trace)
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Runs that agree in this can be trained together."""
+        data = self.data
+        sizes = (len(data.rows), len(data.meta_rows), data.loss, data.rows.dtype)
+        return (self.flow, self.training, self.checkpoint_every, *sizes)
+
+
+def train_folds(plans: Sequence[FoldPlan], on_epoch: Callable[[Run], None]) -> list[Fold]:
+    """Train runs of one shape together, observing what the readouts need.
+
+    on_epoch(run) is called after every epoch of every run. A run that diverges is an error.
+    """
+    first = plans[0]
+    paths = [PathIntegral(plan.trajectories) for plan in plans]
+    traces = [LayerTrace() if plan.layer_trace else None for plan in plans]
+
+    def observer(path: PathIntegral, trace: LayerTrace | None) -> Observer:
+        def observe(run: Run, scores: Scores) -> None:
+            if not np.isfinite(run.history[-1]["train_loss"]):
+                raise FloatingPointError(
+                    f"training diverged in epoch {len(run.history)}: lower learning_rate "
+                    f"(now {first.training.learning_rate})"
+                )
+            path(run, scores)
+            if trace is not None:
+                trace(run, scores)
+            on_epoch(run)
+
+        return observe
+
+    runs = train_together(
+        first.flow,
+        first.training,
+        [plan.data for plan in plans],
+        [plan.seed for plan in plans],
+        [observer(*each) for each in zip(paths, traces, strict=True)],
+        first.checkpoint_every,
+    )
+    return [
+        Fold(run, plan.index, plan.valid, plan.valid_y, path, trace)
+        for run, plan, path, trace in zip(runs, plans, paths, traces, strict=True)
+    ]
 
 
 def held_out_parts(

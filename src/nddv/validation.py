@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
+from nddv.stored import StoredRows
+
 MINIMUM_ROWS = 10
+PIECE = 16384  # rows that are looked at together
 TASKS = ("auto", "classification", "regression")
 
 
@@ -23,7 +26,7 @@ CHOICES = {
 }
 POSITIVE_INTEGERS = (
     *("width", "steps", "hidden", "epochs", "batch_size", "trajectories"),
-    *("meta_every", "meta_batch_size", "meta_hidden"),
+    *("max_steps", "meta_every", "meta_batch_size", "meta_hidden"),
 )
 POSITIVE = (
     *("horizon", "input_energy", "reach", "learning_rate", "epsilon", "clip"),
@@ -52,13 +55,18 @@ def check_settings(settings: dict[str, Any]) -> None:
         raise ValueError(f"centers must be an integer above 1, got {settings['centers']!r}")
     if not 0 < settings["meta_fraction"] <= 0.5:
         raise ValueError(f"meta_fraction must be in (0, 0.5], got {settings['meta_fraction']!r}")
+    block = settings["block_size"]
+    if block != "auto" and not (isinstance(block, (int, np.integer)) and block > 0):
+        raise ValueError(f'block_size must be a positive integer or "auto", got {block!r}')
     seed = settings["random_state"]
     if seed is not None and not (isinstance(seed, (int, np.integer)) and seed >= 0):
         raise ValueError(f"random_state must be an integer >= 0 or None, got {seed!r}")
 
 
 def check_features(x: Any, name: str, columns: list[str] | None = None) -> Any:
-    """A finite (n, d) matrix: float32 or float64 numpy (not copied if it is one) or scipy CSR.
+    """A finite (n, d) matrix: float32 or float64 numpy, scipy CSR, or rows on disk.
+
+    What is one of these already is not copied.
 
     columns: names that a table must have, in order (those it was fitted on).
     """
@@ -79,12 +87,14 @@ def check_features(x: Any, name: str, columns: list[str] | None = None) -> Any:
         x = x.astype(_precision(x.dtype), copy=False)
         values = x.data
     else:
-        x = _dense(x, name)
+        x = x if isinstance(x, StoredRows) else _dense(x, name)
         values = x
     if x.shape[1] == 0:
         raise ValueError(f"{name} has no columns")
-    if not all(np.isfinite(values[i : i + 65536]).all() for i in range(0, len(values), 65536)):
-        row, column = _first_bad(x)
+    pieces = (slice(i, i + PIECE) for i in range(0, len(values), PIECE))
+    bad = next((piece for piece in pieces if not np.isfinite(values[piece]).all()), None)
+    if bad is not None:
+        row, column = _first_bad(x, bad)
         label = names[column] if names is not None else column
         raise ValueError(
             f"{name} has a missing or infinite value in row {row}, column {label!r}: "
@@ -163,6 +173,8 @@ def check_size(x: Any, name: str = "X") -> None:
     """Enough rows, and something that varies."""
     if x.shape[0] < MINIMUM_ROWS:
         raise ValueError(f"{name} has {x.shape[0]} rows: valuing needs at least {MINIMUM_ROWS}")
+    if isinstance(x, StoredRows):
+        return  # whether they vary is seen when they are read to be standardised
     low, high = x.min(axis=0), x.max(axis=0)
     if sparse.issparse(x):
         low, high = low.toarray(), high.toarray()
@@ -230,13 +242,14 @@ def _first_not_numeric(x: NDArray[Any]) -> tuple[int, int]:
     raise AssertionError("every entry is numeric")
 
 
-def _first_bad(x: Any) -> tuple[int, int]:
+def _first_bad(x: Any, piece: slice) -> tuple[int, int]:
+    """Row and column of the first number in a piece of the values that is not finite."""
     if sparse.issparse(x):
         x = x.tocoo()
         first = int((~np.isfinite(x.data)).argmax())
         return int(x.row[first]), int(x.col[first])
-    row, column = np.argwhere(~np.isfinite(x))[0]
-    return int(row), int(column)
+    row, column = np.argwhere(~np.isfinite(x[piece]))[0]
+    return piece.start + int(row), int(column)
 
 
 def _plain(label: Any) -> Any:

@@ -46,7 +46,7 @@ def value(method: str, problem: Problem, seed: int, **parameters: Any) -> Values
     entry = _entry(method)
     with measure() as run:
         if entry.name.startswith(NDDV_PREFIX):
-            values = _read_nddv(problem, seed, [entry], parameters)[entry.name]
+            values = _read_nddv([problem], [seed], [entry], parameters)[0][entry.name]
         else:
             values = _run_rule(entry, problem, seed, parameters)
     return _complete(entry, problem, seed, parameters, values, run.as_record())
@@ -138,24 +138,38 @@ def _class_accuracies(problem: Problem, **settings: Any) -> Any:
 
 def fit_nddv(problem: Problem, seed: int, readout: str, parameters: Mapping[str, Any]) -> NDDV:
     """NDDV fitted to a problem, with its side data."""
+    return _nddv(problem, seed, readout, parameters).fit(**_parts(problem))
+
+
+def _nddv(problem: Problem, seed: int, readout: str, parameters: Mapping[str, Any]) -> NDDV:
     from nddv.estimator import NDDV
 
-    estimator = NDDV(readout=readout, task=problem.record["task"], random_state=seed, **parameters)
-    return estimator.fit(
-        problem.X_train,
-        problem.y_train,
-        X_meta=problem.X_meta,
-        y_meta=problem.y_meta,
-        X_valid=problem.X_valid,
-        y_valid=problem.y_valid,
-    )
+    return NDDV(readout=readout, task=problem.record["task"], random_state=seed, **parameters)
+
+
+def _parts(problem: Problem) -> dict[str, Any]:
+    """A problem as the arguments of `NDDV.fit`."""
+    return {
+        "X": problem.X_train,
+        "y": problem.y_train,
+        "X_meta": problem.X_meta,
+        "y_meta": problem.y_meta,
+        "X_valid": problem.X_valid,
+        "y_valid": problem.y_valid,
+    }
 
 
 def _read_nddv(
-    problem: Problem, seed: int, methods: Sequence[Method], parameters: dict[str, Any]
-) -> dict[str, Values]:
-    """Fit NDDV once and read the values out in every way asked for; by the names of the methods."""
-    from nddv.estimator import centre
+    problems: Sequence[Problem],
+    seeds: Sequence[int],
+    methods: Sequence[Method],
+    parameters: dict[str, Any],
+) -> list[dict[str, Values]]:
+    """Fit NDDV once to each problem and read the values out in every way that is asked for.
+
+    Of each problem: values by the names of the methods.
+    """
+    from nddv.together import fit_together
 
     split = [split_variant(method.name) for method in methods]
     readouts = [base.removeprefix(NDDV_PREFIX) for base, _ in split]
@@ -163,50 +177,70 @@ def _read_nddv(
     if any(other != variant for _, other in split):
         raise ValueError("the readouts of one fit must have the same settings")
     if variant is not None:
-        problem, parameters = variant.apply(problem, parameters)
+        changed = [variant.apply(problem, parameters) for problem in problems]
+        problems, parameters = [problem for problem, _ in changed], changed[0][1]
     with measure() as fit:
-        estimator = fit_nddv(problem, seed, readouts[0], parameters)
-    found = {}
-    for method, readout in zip(methods, readouts, strict=True):
-        with measure() as reading:
-            sensitivities = np.asarray(estimator.readout_sensitivities(readout), dtype=np.float64)
-        record = {
-            "fit": estimator.record_,
-            "fit_seconds": round(fit.seconds, 4),
-            "readout": readout,
-            "mean_sensitivity": float(sensitivities.mean()),  # what centring takes away
-            "seconds": round(fit.seconds + reading.seconds, 4),
-        }
-        stderr = estimator.stderr_ if readout == estimator.readout else None
-        found[method.name] = Values(centre(sensitivities), stderr, record)
-    return found
+        models = [
+            _nddv(problem, seed, readouts[0], parameters)
+            for problem, seed in zip(problems, seeds, strict=True)
+        ]
+        fit_together(models, [_parts(problem) for problem in problems])
+    seconds = fit.seconds / len(models)
+    by_readout = zip(methods, readouts, strict=True)
+    names = [(method.name, readout) for method, readout in by_readout]
+    return [{name: _read(model, readout, seconds) for name, readout in names} for model in models]
+
+
+def _read(model: NDDV, readout: str, fit_seconds: float) -> Values:
+    """The values of a fitted model under one readout."""
+    from nddv.estimator import centre
+
+    with measure() as reading:
+        sensitivities = np.asarray(model.readout_sensitivities(readout), dtype=np.float64)
+    record = {
+        "fit": model.record_,
+        "fit_seconds": round(fit_seconds, 4),
+        "readout": readout,
+        "mean_sensitivity": float(sensitivities.mean()),  # what centring takes away
+        "seconds": round(fit_seconds + reading.seconds, 4),
+    }
+    stderr = model.stderr_ if readout == model.readout else None
+    return Values(centre(sensitivities), stderr, record)
 
 
 def nddv_values(
-    problem: Problem, seed: int, readouts: Sequence[str], **parameters: Any
-) -> dict[str, Values]:
-    """Value a problem with several NDDV readouts of one fitted run.
+    problems: Sequence[Problem], seeds: Sequence[int], readouts: Sequence[str], **parameters: Any
+) -> list[dict[str, Values]]:
+    """Value problems, each with its seed, with several NDDV readouts of one fitted run each.
 
     Parameters
     ----------
+    problems, seeds : problems of the same sizes are fitted together (`nddv.fit_together`).
     readouts : method names (``"nddv-path"``) or readout names (``"path"``); of variants all with
         the same change.
 
     Returns
     -------
-    Values by method name. ``seconds`` of each is the time of the fit plus that of its readout.
+    Of each problem: values by method name. ``seconds`` of each is the time of the fit, which
+    problems fitted together share equally, plus that of its readout.
     """
-    methods = [_entry(NDDV_PREFIX + name.removeprefix(NDDV_PREFIX)) for name in readouts]
-    if not methods:
-        raise ValueError("name at least one readout")
+    methods = _nddv_methods(readouts)
     with measure() as run:
-        found = _read_nddv(problem, seed, methods, parameters)
-    return {
-        method.name: _complete(
-            method, problem, seed, parameters, found[method.name], run.as_record()
-        )
-        for method in methods
-    }
+        found = _read_nddv(problems, seeds, methods, parameters)
+    measured = run.as_record()
+    return [
+        {
+            method.name: _complete(method, problem, seed, parameters, own[method.name], measured)
+            for method in methods
+        }
+        for problem, seed, own in zip(problems, seeds, found, strict=True)
+    ]
+
+
+def _nddv_methods(readouts: Sequence[str]) -> list[Method]:
+    if not readouts:
+        raise ValueError("name at least one readout")
+    return [_entry(NDDV_PREFIX + name.removeprefix(NDDV_PREFIX)) for name in readouts]
 
 
 def value_or_gap(method: str, problem: Problem, seed: int, **parameters: Any) -> Values:
@@ -222,14 +256,18 @@ def value_or_gap(method: str, problem: Problem, seed: int, **parameters: Any) ->
 
 
 def nddv_values_or_gaps(
-    problem: Problem, seed: int, readouts: Sequence[str], **parameters: Any
-) -> dict[str, Values]:
-    """Value a problem as :func:`nddv_values` does; a failed fit is a gap for each method."""
+    problems: Sequence[Problem], seeds: Sequence[int], readouts: Sequence[str], **parameters: Any
+) -> list[dict[str, Values]]:
+    """Value problems as :func:`nddv_values` does; a failed fit is a gap for each method."""
     try:
-        return nddv_values(problem, seed, readouts, **parameters)
+        return nddv_values(problems, seeds, readouts, **parameters)
     except GAP_ERRORS as error:
-        methods = [_entry(NDDV_PREFIX + name.removeprefix(NDDV_PREFIX)) for name in readouts]
-        return {m.name: _gap(m, problem, seed, parameters, error) for m in methods}
+        if len(problems) > 1:  # one of them has failed: which, and what do the others give?
+            alone = zip(problems, seeds, strict=True)
+            found = (nddv_values_or_gaps([p], [s], readouts, **parameters) for p, s in alone)
+            return [own for one in found for own in one]
+        methods = _nddv_methods(readouts)
+        return [{m.name: _gap(m, problems[0], seeds[0], parameters, error) for m in methods}]
 
 
 def _gap(

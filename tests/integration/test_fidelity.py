@@ -53,7 +53,7 @@ def test_participation_certifies_orders_of_leave_one_out(dataset: str) -> None:
     """Most of 40 pairs, and every certified order is that of retraining, as the theorem says."""
     problem, _ = make_problem(dataset, 300, "label10", SEED, SIDE)
     readouts = ["participation", "terminal", "path"]
-    values = nddv_values(problem, SEED, readouts)
+    (values,) = nddv_values([problem], [SEED], readouts)
     rows = audit_retraining(problem, SEED, values, {}, 60, 40, 5, [0.01], 0.05)["certificates"]
     raw = rows[rows["readout"] == "nddv-participation (raw)"]
     assert raw["certified_hoeffding"].mean() > 0.5

@@ -30,7 +30,8 @@ SETTINGS = {"epochs": 4}
 def audited():
     """A problem, values of the readouts and of a control, and reference marginals."""
     problem, _ = make_problem("2dplanes", 60, "label10", SEED, SIDE)
-    values = nddv_values(problem, SEED, ["terminal", "path", "participation"], **SETTINGS)
+    readouts = ["terminal", "path", "participation"]
+    (values,) = nddv_values([problem], [SEED], readouts, **SETTINGS)
     values["small-loss"] = value("small-loss", problem, SEED)
     marginals, record = audit_marginals(problem, SEED, 6, 100)
     return problem, values, marginals, record

@@ -6,15 +6,13 @@ import dataclasses
 import importlib
 import inspect
 import json
-import sys
-from types import ModuleType
 
 import numpy as np
 import pytest
 
-from nddv.estimator import centre
 from nddv.methods import METHODS, get_method
 from nddv.problems import make_problem
+from nddv.together import fit_together
 from nddv.valuation import nddv_values, nddv_values_or_gaps, value, value_or_gap
 
 SIZES = {"valid": 20, "test": 20, "meta": 20}
@@ -51,37 +49,19 @@ def problem():
     return make_problem("2dplanes", 80, "label10", 100, SIZES)[0]
 
 
-class FakeNDDV:
-    """Stands for the estimator where only the calls matter."""
-
-    fits = 0
-
-    def __init__(self, readout, task, random_state, **parameters):
-        self.readout, self.task, self.random_state = readout, task, random_state
-        self.parameters = parameters
-
-    def fit(self, X, y, **side):
-        FakeNDDV.fits += 1
-        if self.parameters.get("fail"):
-            raise FloatingPointError("diverged at epoch 3")
-        assert set(side) == {"X_meta", "y_meta", "X_valid", "y_valid"}
-        self.n, self.side = len(y), side
-        self.stderr_ = np.ones(self.n)
-        self.record_ = {"best_epoch": 2}
-        return self
-
-    def readout_sensitivities(self, readout):
-        return np.arange(self.n) + ["terminal", "path", "participation"].index(readout)
-
-
 @pytest.fixture
-def fake(monkeypatch):
-    module = ModuleType("nddv.estimator")
-    module.NDDV = FakeNDDV
-    module.centre = centre
-    monkeypatch.setitem(sys.modules, "nddv.estimator", module)
-    FakeNDDV.fits = 0
-    return FakeNDDV
+def fits(monkeypatch):
+    """The seeds of the models that are fitted together; those that fail at seed 13."""
+    groups = []
+
+    def counted(models, data):
+        groups.append([model.random_state for model in models])
+        if 13 in groups[-1]:
+            raise FloatingPointError("diverged at epoch 3")
+        return fit_together(models, data)
+
+    monkeypatch.setattr("nddv.together.fit_together", counted)
+    return groups
 
 
 def test_entries_are_complete():
@@ -177,9 +157,9 @@ def test_a_variant_of_the_meta_size_uses_its_first_rows(problem):
 
 def test_variants_of_one_fit_share_their_settings(problem):
     names = ["nddv-terminal:diffusion=1", "nddv-path:diffusion=1"]
-    assert list(nddv_values(problem, 100, names, epochs=2)) == names
+    assert list(nddv_values([problem], [100], names, epochs=2)[0]) == names
     with pytest.raises(ValueError, match="the same settings"):
-        nddv_values(problem, 100, ["nddv-terminal", "nddv-path:diffusion=1"], epochs=2)
+        nddv_values([problem], [100], ["nddv-terminal", "nddv-path:diffusion=1"], epochs=2)
 
 
 def test_a_variant_that_makes_no_sense_is_refused():
@@ -209,39 +189,52 @@ def test_an_unknown_method_lists_the_known_ones(problem):
     with pytest.raises(ValueError, match="unknown method 'loa'; did you mean 'loo'"):
         value("loa", problem, 0)
     with pytest.raises(ValueError, match="unknown method 'nddv-end'"):
-        nddv_values(problem, 0, ["end"])
+        nddv_values([problem], [0], ["end"])
     with pytest.raises(ValueError, match="at least one readout"):
-        nddv_values(problem, 0, [])
+        nddv_values([problem], [0], [])
 
 
-def test_three_readouts_share_one_fit(problem, fake):
+def test_three_readouts_share_one_fit(problem, fits):
     names = ["nddv-terminal", "path", "nddv-participation"]
-    found = nddv_values(problem, 7, names, epochs=2)
-    assert fake.fits == 1
+    (found,) = nddv_values([problem], [7], names, epochs=2, trajectories=2)
+    assert fits == [[7]]
     assert list(found) == ["nddv-terminal", "nddv-path", "nddv-participation"]
     record = found["nddv-path"].record
     assert record["readout"] == "path"
-    assert record["params"] == {"epochs": 2}
-    assert record["fit"] == {"best_epoch": 2}
+    assert record["params"] == {"epochs": 2, "trajectories": 2}
+    assert record["fit"]["best_epoch"]
     assert record["seconds"] >= record["fit_seconds"]
     # Standard errors belong to the readout that was fitted.
     assert found["nddv-terminal"].stderr is not None
     assert found["nddv-path"].stderr is None
 
 
-def test_one_readout_alone(problem, fake):
-    values = value("nddv-participation", problem, 7)
+def test_one_readout_alone(problem):
+    values = value("nddv-participation", problem, 7, epochs=2)
     assert values.record["readout"] == "participation"
     assert values.record["method"] == "nddv-participation"
 
 
-def test_a_failure_on_the_data_is_a_gap_with_its_reason(problem, fake, capsys):
-    found = nddv_values_or_gaps(problem, 7, ["nddv-path", "nddv-terminal"], fail=True)
-    assert list(found) == ["nddv-path", "nddv-terminal"]
-    for name, values in found.items():
+def test_the_seeds_of_a_problem_are_fitted_together(problem, fits):
+    found = nddv_values([problem, problem], [7, 8], ["nddv-path"], epochs=2)
+    assert fits == [[7, 8]]
+    for values, seed in zip(found, (7, 8), strict=True):
+        alone = value("nddv-path", problem, seed, epochs=2)
+        assert values["nddv-path"].values == pytest.approx(alone.values, abs=1e-4)
+        assert values["nddv-path"].record["seed"] == seed
+        assert values["nddv-path"].record["fit"]["fitted_together"] == 2
+
+
+def test_a_failure_on_the_data_is_a_gap_with_its_reason(problem, fits, capsys):
+    methods = ["nddv-path", "nddv-terminal"]
+    found = nddv_values_or_gaps([problem] * 3, [7, 13, 8], methods, epochs=2)
+    assert fits == [[7, 13, 8], [7], [13], [8]]  # together, then each alone
+    assert [list(values) for values in found] == [methods] * 3
+    for name, values in found[1].items():
         assert values.record["gap"] == "FloatingPointError: diverged at epoch 3"
         assert values.record["method"] == name
         assert len(values.values) == 0
+    assert len(found[0]["nddv-path"].values) == len(found[2]["nddv-path"].values) == 80
     assert "Traceback" in capsys.readouterr().err
 
 

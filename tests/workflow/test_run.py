@@ -67,7 +67,7 @@ def test_figures_logs_and_benchmarks_exist(finished):
     results = finished.folder / "results"
     logs = {path.relative_to(results / "logs").parts[0] for path in results.glob("logs/**/*.log")}
     assert VALUE_RULES | {"make_problems", "evaluate_detection"} <= logs
-    assert (results / "benchmarks" / "value_nddv" / PROBLEM / "seed100.tsv").exists()
+    assert (results / "benchmarks" / "value_nddv" / f"{PROBLEM}.tsv").exists()
     assert not list(finished.folder.glob("results/**/.*"))  # no temporary files left
 
 

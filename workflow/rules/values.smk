@@ -1,46 +1,48 @@
-"""Values: one score per training point. NDDV has a job per seed, a baseline one for all seeds."""
+"""Values: one score per training point. A job takes all seeds of a problem."""
 
 
+# Fitted together, five seeds cost about as much as two.
 rule value_nddv:
     input:
-        problem=f"results/problems/{ADDRESS}/problem.npz",
+        problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
     output:
         values=expand(
             f"results/values/{ADDRESS}/{{method}}.npz",
             method=NDDV_METHODS,
+            seed=SEEDS,
             allow_missing=True,
         ),
         records=expand(
             f"results/values/{ADDRESS}/{{method}}.json",
             method=NDDV_METHODS,
+            seed=SEEDS,
             allow_missing=True,
         ),
     log:
-        f"results/logs/value_nddv/{ADDRESS}.log",
+        f"results/logs/value_nddv/{PROBLEM}.log",
     benchmark:
-        f"results/benchmarks/value_nddv/{ADDRESS}.tsv"
+        f"results/benchmarks/value_nddv/{PROBLEM}.tsv"
     conda:
         "../../envs/torch.yaml"
     threads: 1
     resources:
         mem_mb=4000,
-        runtime=60,
+        runtime=120,
         gpu=1,
     params:
         methods=NDDV_METHODS,
+        seeds=SEEDS,
         settings=config["settings"]["nddv"],
         settings_hash=config_hash(config["settings"]["nddv"]),
-        sources=source_hash("valuation", "estimator"),
+        sources=source_hash("valuation", "together"),
     message:
-        "NDDV on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"
+        "NDDV on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:
         "../scripts/value_nddv.py"
 
 
-# NDDV with one setting changed: all seeds in one job, since there are many changes.
-rule value_variant:
-    input:
-        problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
+# NDDV with one setting changed.
+use rule value_nddv as value_variant with:
     output:
         values=expand(
             f"results/values/{ADDRESS}/{{readout}}:{{change}}.npz",
@@ -60,22 +62,14 @@ rule value_variant:
         f"results/benchmarks/value_variant/{PROBLEM}/{{change}}.tsv"
     wildcard_constraints:
         change="[a-z_]+=[A-Za-z0-9.+-]+",
-    conda:
-        "../../envs/torch.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=120,
-        gpu=1,
     params:
-        readouts=VARIANT_READOUTS,
+        methods=VARIANT_READOUTS,
         seeds=SEEDS,
         settings=config["settings"]["nddv"],
-        sources=source_hash("valuation", "estimator"),
+        settings_hash=config_hash(config["settings"]["nddv"]),
+        sources=source_hash("valuation", "together"),
     message:
         "NDDV with {wildcards.change} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
-    script:
-        "../scripts/value_variant.py"
 
 
 rule value_baseline:

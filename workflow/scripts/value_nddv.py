@@ -1,22 +1,26 @@
-"""Fit NDDV once to a problem and write the values of every readout."""
+"""Fit NDDV to the problems of all seeds together, and write the values of every readout."""
+
+from itertools import product
 
 from nddv.files import log_to, save_values
 from nddv.problems import load_problem
 from nddv.valuation import nddv_values_or_gaps
 
 
-def main(problem_path, seed, methods, settings, values_paths):
-    values = nddv_values_or_gaps(load_problem(problem_path), seed, methods, **settings)
-    for method, path in zip(methods, values_paths, strict=True):
+def main(problem_paths, seeds, methods, settings, values_paths):
+    problems = [load_problem(path) for path in problem_paths]
+    found = nddv_values_or_gaps(problems, seeds, methods, **settings)
+    for (method, values), path in zip(product(methods, found), values_paths, strict=True):
         save_values(path, values[method])
 
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):
+        change = snakemake.wildcards.get("change")
         main(
-            snakemake.input.problem,
-            int(snakemake.wildcards.seed),
-            snakemake.params.methods,
+            snakemake.input.problems,
+            snakemake.params.seeds,
+            [f"{name}:{change}" if change else name for name in snakemake.params.methods],
             snakemake.params.settings,
             snakemake.output.values,
         )
