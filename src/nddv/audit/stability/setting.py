@@ -66,7 +66,7 @@ def roll_copies(
     states = [x0.expand(noise.shape[1:])]
     for s in range(flow.steps):
         x = states[-1]
-        mu = (mass.unsqueeze(1) * x).mean(1, keepdim=True)
+        mu = (mass.unsqueeze(1) * x).mean(1)
         control, _ = flow.controller.forward(controls[s], x.flatten(0, 1))
         states.append(euler_step(flow, x, mu, control.reshape(x.shape), noise[s]))
     return states
