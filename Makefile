@@ -86,8 +86,8 @@ format: $(READY) ## put the sources in shape
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-bench: $(OPENDATAVAL) ## what a valuation costs, beside a forest, scikit-learn and OpenDataVal
-	@for f in benchmarks/bench_*.py; do echo "$$f"; $(BIN)/python "$$f" || exit 1; done
+bench: $(OPENDATAVAL) ## measure speed and memory, and write reports/benchmarks.md (most of an hour; in minutes with QUICK_BENCH=1)
+	$(BIN)/python benchmarks/run.py $(if $(QUICK_BENCH),--quick)
 
 opendataval: $(OPENDATAVAL) ## add the OpenDataVal baselines to .venv
 

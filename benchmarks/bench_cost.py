@@ -2,7 +2,6 @@
 
 1. `path` at n=1000, d=10 beside a random forest of 500 trees with out-of-bag scores.
 2. `participation` beside the fit that it replays.
-3. `path` at d=500 as n grows from 10,000 to 100,000: exponent, and peak memory beyond the data.
 
     python benchmarks/bench_cost.py [--quick]
 """
@@ -15,7 +14,6 @@ import os
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import multiprocessing  # noqa: E402
 import time  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 
@@ -24,7 +22,6 @@ import torch  # noqa: E402
 from sklearn.ensemble import RandomForestClassifier  # noqa: E402
 
 from nddv import NDDV  # noqa: E402
-from nddv.files import measure  # noqa: E402
 from nddv.problems import make_problem  # noqa: E402
 
 SIZES = {"valid": 100, "test": 300, "meta": 100}
@@ -73,37 +70,6 @@ def compare_with_a_forest(
     print(f"  participation / fit          {ratio:6.2f}   (target <= 3, the fit included)")
 
 
-def _scaling_run(n: int, d: int, epochs: int, send: object) -> None:
-    """Value n generated rows in a process of its own, whose peak memory is then its own."""
-    torch.set_num_threads(1)
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((n, d), dtype=np.float32)
-    y = (x[:, :5].sum(1) > 0).astype(int)
-    side = rng.standard_normal((1000, d), dtype=np.float32)
-    with measure() as run:
-        NDDV(epochs=epochs).fit(x, y, side, (side[:, :5].sum(1) > 0).astype(int))
-    send.send((run.seconds, run.peak_memory_mb, x.nbytes / 2**20))  # type: ignore[attr-defined]
-
-
-def scale_with_n(sizes: list[int], d: int, epochs: int) -> None:
-    """Time against n on a log–log line, and memory beyond data and libraries."""
-    print(f"path, d={d}, {epochs} epochs, one thread")
-    context = multiprocessing.get_context("spawn")
-    times = []
-    for n in sizes:
-        receive, send = context.Pipe(duplex=False)
-        process = context.Process(target=_scaling_run, args=(n, d, epochs, send))
-        process.start()
-        send.close()  # so that a process that dies is noticed here
-        took, peak, data = receive.recv()
-        process.join()
-        times.append(took)
-        print(f"  n={n:7d} {took:8.1f} s   peak {peak:6.0f} MB   data {data:5.0f} MB")
-    exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-    print(f"  seconds ~ n^{exponent:.3f}   (target <= 1.05)")
-    print(f"  peak beyond the data at n={sizes[-1]}: {peak - data:.0f} MB   (target <= 1024)")
-
-
 def main() -> None:
     """Run all parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -111,8 +77,6 @@ def main() -> None:
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
     compare_with_a_forest(2 if quick else 5)
-    sizes = [2000, 4000, 8000] if quick else [10_000, 30_000, 100_000]
-    scale_with_n(sizes, d=500, epochs=3 if quick else NDDV().epochs)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ n = 1000 with 10 features (2dplanes) and with 768 (five classes of noisy cluster
 embeddings are). Budgets (models, permutations, epochs) are those of that file. Rules of the paper's
 table come first; their sum is printed, NDDV included, beside the target for two cores.
 
-    python benchmarks/bench_rules.py [--features 10 768] [--methods loo lava ...]
+    python benchmarks/bench_rules.py [--quick] [--features 10 768] [--methods loo lava ...]
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--features", type=int, nargs="+", default=[10, 768])
     arguments.add_argument("--methods", nargs="+", choices=list(METHODS))
+    arguments.add_argument("--quick", action="store_true", help="10 features only")
     chosen = arguments.parse_args()
+    chosen.features = [10] if chosen.quick else chosen.features
     names = chosen.methods or [*IN_THE_TABLE, *(m for m in METHODS if m not in IN_THE_TABLE)]
     for features in chosen.features:
         print(f"\nn = 1000, {features} features, one seed, budgets of config/{SETTINGS.name}")

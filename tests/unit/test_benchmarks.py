@@ -56,10 +56,45 @@ def test_rules_have_names_and_settings(load):
 def test_cost(load, capsys):
     bench = load("bench_cost")
     bench.compare_with_a_forest(1, n=60, epochs=1, trees=50)
-    bench.scale_with_n([100, 200], d=5, epochs=1)
     said = capsys.readouterr().out
     assert re.search(r"participation / fit +\d+\.\d\d +\(target <= 3", said)
-    assert re.search(r"n= +200 +\d+\.\d s +peak +\d+ MB", said)
+
+
+def test_large(load, capsys):
+    bench = load("bench_large")
+    bench.grow([300, 600], features=5, epochs=2, threads=1)
+    said = capsys.readouterr().out
+    for n in (300, 600):
+        for where in ("on disk", "in memory"):
+            assert re.search(rf"n= +{n} {where} +\d+\.\d s +peak +\d+ MB", said)
+    assert re.search(r"exponent of the time in n, on disk: -?\d\.\d\d", said)
+
+
+def test_together(load, capsys):
+    bench = load("bench_together")
+    bench.compare("small", 60, (4, 2), epochs=1, repetitions=1)
+    said = capsys.readouterr().out
+    assert re.search(r"five together / one \d+\.\d\d \(target < 2.5\), in turn / one \d+", said)
+
+
+def test_what_benchmarks_print_becomes_a_report(load, tmp_path, monkeypatch, capsys):
+    runner = load("run")
+    (tmp_path / "bench_small.py").write_text("print('plain')\nprint('ours / theirs 2.0')")
+    monkeypatch.setattr(runner, "FOLDER", tmp_path)
+    report = tmp_path / "benchmarks.md"
+    monkeypatch.setattr(sys, "argv", ["run.py", "--report", str(report)])
+    runner.main()
+    ratios, machine, whole = re.split("## Machine|## All that was printed", report.read_text())
+    assert "- ours / theirs 2.0" in ratios
+    assert "plain" not in ratios
+    assert "cores" in machine
+    assert "torch" in machine
+    assert "plain\nours / theirs 2.0" in whole
+    (tmp_path / "bench_small.py").write_text("raise SystemExit(3)")
+    before = report.read_text()
+    with pytest.raises(SystemExit, match="bench_small.py failed with code 3"):
+        runner.main()
+    assert report.read_text() == before
 
 
 @pytest.mark.skipif(find_spec("opendataval") is None, reason="OpenDataVal is not installed")
