@@ -31,7 +31,7 @@ IMPORT_NAMES = {
 }
 # They are started, not imported.
 PROGRAMS = {"python", "pip", "nodejs"}
-# Imported with an encoder only: the rule with encoders has another environment than the one without.
+# Imported with an encoder only, and encoders have an environment of their own.
 NOT_NEEDED = {"data": {"PIL", "torch"}}
 # OpenDataVal is installed without its dependencies, so that these are ours to name.
 NEEDED_BY_OTHERS = {"opendataval": {"matplotlib", "PIL"}}
@@ -170,6 +170,15 @@ def test_the_environment_of_a_rule_names_what_its_script_imports(rule):
 def test_an_environment_names_what_its_rules_may_import_and_nothing_else(environment):
     used = others(roots(environment), perhaps=True) | NEEDED_BY_OTHERS.get(environment, set())
     assert used - NOT_NEEDED.get(environment, set()) == named(environment)
+
+
+def test_snakemake_itself_needs_nothing_else():
+    """The Snakefile is read in Snakemake's own environment, where numpy need not be installed."""
+    files = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    text = "\n".join(path.read_text() for path in files)
+    modules = set(re.findall(r"^from (nddv\S*) import", text, flags=re.MULTILINE))
+    assert len(modules) > 5
+    assert others([path for path in map(source_of, modules) if path], perhaps=False) == set()
 
 
 def requirements(*lists: list[str]) -> set[str]:

@@ -18,7 +18,7 @@ from nddv.problems import (
     save_problem,
     save_truth,
 )
-from nddv.problems.problem import PARTS
+from nddv.problems.sizes import PARTS
 from nddv.valuation import value
 
 SMALL = {"valid": 20, "test": 30, "meta": 10}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nddv.problems.problem import PARTS
-from nddv.problems.splits import part_sizes, standardise, stratified_splits
+from nddv.problems.sizes import PARTS, part_sizes
+from nddv.problems.splits import standardise, stratified_splits
 
 
 def rng(seed=100):

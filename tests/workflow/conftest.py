@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -88,6 +88,8 @@ class Project:
     """A copy of the project in which Snakemake can run without touching the original."""
 
     folder: Path
+    python: str = sys.executable
+    environment: dict[str, str] = field(default_factory=dict)
 
     def snakemake(
         self,
@@ -102,8 +104,9 @@ class Project:
         """
         configuration = self.folder / "micro.yaml"
         configuration.write_text(yaml.safe_dump({**MICRO, **(overlay or {})}))
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
-        environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
+        command = [self.python, "-m", "snakemake", "--cores", "2", *arguments]
+        cache = {"XDG_CACHE_HOME": str(self.folder / "cache")}
+        environment = {**os.environ, **cache, **self.environment}
         for name in ("PYTHONPATH", "SNAKEMAKE_PROFILE", "NDDV_DATA", "NDDV_CACHE"):
             environment.pop(name, None)
         if data is not None:

@@ -19,7 +19,7 @@ from nddv.problems.formulas import FORMULAS
 from nddv.problems.make import SIDE_SIZES
 from nddv.problems.readers import READERS, SCIKIT_LEARN
 from nddv.problems.registry import BUILT_IN, check_name
-from nddv.problems.splits import part_sizes
+from nddv.problems.sizes import part_sizes
 from nddv.reporting.catalogue import FIGURES
 from nddv.reporting.page import read_report, shown
 from nddv.valuation import GAME_SETTINGS

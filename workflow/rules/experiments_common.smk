@@ -1,7 +1,7 @@
 """The tables of detection: which problems, valued by which methods; and what follows from that."""
 
 from nddv.names import pick
-from nddv.problems.splits import part_sizes
+from nddv.problems.sizes import part_sizes
 from nddv.variants import META_SIZE, split_variant
 
 

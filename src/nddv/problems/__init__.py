@@ -7,7 +7,7 @@
     numeric     tables to numbers, labels to classes
     encoders    documents and pictures to rows of numbers
     datasets    all of these: ``load_dataset(name, entry) -> Table``
-    splits, corruption
+    sizes, splits, corruption
     make        ``make_problem(table, n, corruption, seed) -> Problem, Truth``
 
 The address ``{dataset}/n{n}/{corruption}/seed{seed}`` names a problem in every file, table and log.

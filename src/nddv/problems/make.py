@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from nddv.problems.addresses import KINDS, address, parse_corruption
 from nddv.problems.corruption import corrupt
-from nddv.problems.problem import PARTS, Problem, Truth
-from nddv.problems.splits import part_sizes, standardise, stratified_splits
+from nddv.problems.problem import Problem, Truth
+from nddv.problems.sizes import PARTS, part_sizes
+from nddv.problems.splits import standardise, stratified_splits
 from nddv.problems.tables import Table
 
 # The parts that are not valued, as shares of n: the paper's 1000/100/300/100, 10000/1000/3000/1000.

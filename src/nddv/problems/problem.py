@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from nddv.files import load_arrays, save_arrays
 from nddv.problems.addresses import KINDS
-
-PARTS = ("train", "valid", "test", "meta")
+from nddv.problems.sizes import PARTS
 
 
 @dataclass(frozen=True)
