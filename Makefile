@@ -10,6 +10,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OPENDATAVAL := $(VENV)/.opendataval
 EXTRAS := workflow,encode,dev
+LOCK := requirements.lock
+# the versions that were tested; the newest that pyproject.toml allows with  make environment LOCKED=
+LOCKED ?= 1
+CONSTRAINT := $(if $(LOCKED),--constraint $(LOCK))
 UV ?= $(shell command -v uv 2>/dev/null)
 # the first interpreter that really starts and is new enough
 PYTHON ?= $(shell for p in python3 python python3.11 python3.12 python3.13; do \
@@ -41,28 +45,37 @@ SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
 QUICK := results/quick
 
-.PHONY: help environment reproduce full test lint format bench opendataval clean distclean
+.PHONY: help environment lock reproduce full test lint format bench opendataval clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 environment: $(READY) ## build .venv (uv if there is one, otherwise pip)
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml $(if $(LOCKED),$(LOCK))
 	@if [ -z "$(PYTHON)" ]; then \
 		echo "No Python 3.11 or newer was found. Install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; fi
 	@rm -rf $(VENV)
 	@if [ -n "$(UV)" ]; then \
 		echo "Building $(VENV) with uv ..."; \
 		"$(UV)" venv --quiet --seed --python "$(PYTHON)" $(VENV) && \
-		"$(UV)" pip install --quiet --python $(BIN)/python --editable '.[$(EXTRAS)]' || { \
+		"$(UV)" pip install --quiet --python $(BIN)/python $(CONSTRAINT) --editable '.[$(EXTRAS)]' || { \
 		echo "uv failed (message above). With pip instead: make UV= ..." >&2; exit 1; }; \
 	else \
 		echo "Building $(VENV) with pip (a few minutes; with uv on the PATH it is much quicker) ..."; \
 		"$(PYTHON)" -m venv $(VENV) && \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINT) --editable '.[$(EXTRAS)]'; \
 	fi
-	@touch $@
+	@echo "$(if $(LOCKED),locked,newest)" > $@
+
+# Versions that are locked stay unless they have to change; for the newest, delete the file first. torch is pinned in
+# pyproject.toml and left out, since its builds have versions of their own, and so is what only its CUDA builds need.
+lock: ## write the versions of all dependencies to requirements.lock (needs uv)
+	@if [ -z "$(UV)" ]; then echo "make lock needs uv on the PATH" >&2; exit 1; fi
+	@"$(UV)" pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --all-extras \
+		--no-emit-package torch --no-annotate --custom-compile-command 'make lock' --output-file $(LOCK) pyproject.toml
+	@grep -Ev '^(cuda|nvidia)-|^triton==' $(LOCK) > $(LOCK).new
+	@mv $(LOCK).new $(LOCK)
 
 reproduce: $(READY) ## the quick part of the embedded configuration: detection, and the verdicts that follow from it
 	$(SNAKEMAKE) --configfile $(EMBEDDED) config/quick.yaml --directory $(QUICK)
@@ -93,7 +106,7 @@ opendataval: $(OPENDATAVAL) ## add the OpenDataVal baselines to .venv
 
 # it pins versions older than ours: without its dependencies, of which the extra names those it needs
 $(OPENDATAVAL): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[opendataval]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINT) --editable '.[opendataval]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps opendataval==1.3.0
 	@touch $@
 
