@@ -73,17 +73,35 @@ def test_uv_is_told_what_pip_is_told():
 
 
 @needs_make
-def test_the_environment_is_built_only_when_the_project_file_is_newer(tmp_path):
+def test_the_environment_is_built_only_when_a_file_that_decides_it_is_newer(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
-    (tmp_path / "pyproject.toml").touch()
+    files = [tmp_path / "pyproject.toml", tmp_path / "requirements.lock"]
+    for file in files:
+        file.touch()
     ready = tmp_path / ".venv" / ".ready"
     ready.parent.mkdir()
     ready.touch()
-    command = ["make", "-q", "environment"]
-    os.utime(tmp_path / "pyproject.toml", (1, 1))
-    assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
+
+    def up_to_date(*words: str) -> bool:
+        command = ["make", "-q", "environment", *words]
+        return subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
+
+    for file in files:
+        os.utime(file, (1, 1))
+    assert up_to_date()
+    os.utime(files[1])
+    os.utime(ready, (2, 2))
+    assert not up_to_date()
+    assert up_to_date("LOCKED=")
     os.utime(ready, (0, 0))
-    assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 1
+    assert not up_to_date("LOCKED=")
+
+
+@needs_make
+def test_both_installers_are_told_the_locked_versions():
+    usual = make("-n", "-B", "environment")
+    assert usual.count("--constraint requirements.lock --editable '.[workflow,encode,dev]'") == 2
+    assert "--constraint" not in make("-n", "-B", "environment", "LOCKED=")
 
 
 def test_nothing_in_the_repository_names_this_machine():
