@@ -118,8 +118,9 @@ def scripts_of_rules() -> dict[str, tuple[str, Path]]:
     for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
         for block in re.split(r"^(?=rule |use rule )", path.read_text(), flags=re.MULTILINE):
             if head := re.match(r"(?:use rule (\w+) as|rule) (\w+)", block):
-                (environment,) = re.findall(r'conda:\s+"\.\./\.\./envs/(\w+)\.yaml"', block)
+                conda = re.search(r'conda:\s+"\.\./\.\./envs/(\w+)\.yaml"', block)
                 script = re.search(r'script:\s+"\.\./scripts/(\w+\.py)"', block)
+                environment = conda[1] if conda else found[head[1]][0]
                 source = ROOT / "workflow" / "scripts" / script[1] if script else found[head[1]][1]
                 found[head[2]] = (environment, source)
     return found
