@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nddv.estimator import NDDV, value
-    from nddv.stored import open_rows
+    from nddv.tabular.stored import open_rows
     from nddv.together import fit_together
     from nddv.values import Values
 
@@ -25,7 +25,7 @@ _HOMES = {
     "NDDV": "nddv.estimator",
     "Values": "nddv.values",
     "fit_together": "nddv.together",
-    "open_rows": "nddv.stored",
+    "open_rows": "nddv.tabular.stored",
     "value": "nddv.estimator",
 }
 

@@ -10,16 +10,12 @@ process stays small however large the file is.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-
-from nddv.files import atomic_write, config_hash
-from nddv.names import pick
 
 Index = slice | NDArray[np.intp]
 
@@ -112,62 +108,3 @@ def _runs(where: Index, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     breaks = np.flatnonzero(np.diff(index) != 1) + 1
     edges = np.concatenate([[0], breaks, [len(index)]]) if len(index) else np.array([0, 0])
     return index[edges[:-1]] if len(index) else np.array([0]), np.diff(edges)
-
-
-def open_rows(
-    path: str | Path,
-    columns: Sequence[str] | None = None,
-    store: str | Path | None = None,
-) -> StoredRows:
-    """Features of a file, to be read in pieces by `NDDV.fit`.
-
-    Parameters
-    ----------
-    path : an .npy file of a two-dimensional array, or a Parquet file. A Parquet file is first
-        written out as float32 rows, batch by batch.
-    columns : of the Parquet file; all by default. They must be numeric.
-    store : the folder where the rows of a Parquet file are written; by default its own. Rows of
-        the same columns of an unchanged file, written before, are taken as they are.
-    """
-    path = Path(path)
-    if path.suffix != ".parquet":
-        if columns is not None:
-            raise ValueError(f"only columns of a Parquet file can be chosen, not of {path.name}")
-        return StoredRows(path)
-    about = path.stat()
-    content = config_hash([about.st_size, about.st_mtime_ns, list(columns or [])])
-    target = Path(store or path.parent) / f"{path.stem}.{content}.npy"
-    if not target.exists():
-        _write_rows(path, columns, target)
-    return StoredRows(target)
-
-
-def _write_rows(path: Path, columns: Sequence[str] | None, target: Path) -> None:
-    """Write numeric columns of a Parquet file as the rows of an .npy file, a batch at a time."""
-    import pyarrow
-    from pyarrow import parquet
-
-    try:
-        table = parquet.ParquetFile(path)
-    except pyarrow.ArrowInvalid as error:
-        raise ValueError(f"{path} is not a Parquet file: {error}") from None
-    with table:
-        types = {field.name: field.type for field in table.schema_arrow}
-        names = list(types if columns is None else columns)
-        for name in names:
-            kind = pick(types, name, f"column of {path.name}")
-            if not (pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)):
-                raise ValueError(
-                    f"column {name!r} of {path.name} is {kind}, not numeric: leave it out by "
-                    "columns=, or encode it first"
-                )
-        header = {
-            "descr": "<f4",
-            "fortran_order": False,
-            "shape": (table.metadata.num_rows, len(names)),
-        }
-        with atomic_write(target) as scratch, scratch.open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            for batch in table.iter_batches(columns=names):
-                parts = [batch.column(k).to_numpy(zero_copy_only=False) for k in range(len(names))]
-                file.write(np.column_stack(parts).astype("<f4").tobytes())
