@@ -45,7 +45,7 @@ SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
 QUICK := results/quick
 
-.PHONY: help environment lock reproduce full test lint format bench opendataval clean distclean
+.PHONY: help environment lock reproduce full timings test lint format bench opendataval clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -85,6 +85,9 @@ full: $(READY) ## all tables and figures of the paper on the embedded configurat
 	$(SNAKEMAKE) --configfile $(EMBEDDED)
 	$(SNAKEMAKE) --configfile $(EMBEDDED) --report reports/report.html
 	@echo "The report: $(abspath reports/index.html)"
+
+timings: $(READY) ## the paper's run-time experiments up to a million points (half an hour), and the report with them
+	$(SNAKEMAKE) --configfile $(EMBEDDED) config/timings.yaml -- scaling claims page
 
 test: lint $(OPENDATAVAL) ## check style and types, then run all tests
 	$(BIN)/python -m pytest
