@@ -21,7 +21,8 @@ from nddv.dynamics.flow import Flow
 from nddv.dynamics.participation import checkpoint_interval
 from nddv.dynamics.readouts import center, time_resolved
 from nddv.dynamics.rows import Rows
-from nddv.dynamics.training import Data, Run, Schedule, Training, best_epoch
+from nddv.dynamics.schedule import Schedule, Training
+from nddv.dynamics.training import Data, Run, best_epoch
 from nddv.files import versions
 from nddv.folds import Fold, FoldPlan, assemble, held_out_parts, train_folds
 from nddv.stored import StoredRows
@@ -63,7 +64,7 @@ class NDDV(BaseEstimator):
     centers, reach, nu : the flow, see `nddv.dynamics.flow.Flow`.
     epochs, batch_size, max_steps, optimizer, learning_rate, schedule, weight_decay, momentum,
     epsilon, clip, pairing, reweighting, meta_every, meta_batch_size, meta_hidden,
-    meta_learning_rate, penalty : the training, see `nddv.dynamics.training.Training`.
+    meta_learning_rate, penalty : the training, see `nddv.dynamics.schedule.Training`.
     block_size : rows that stay together when they are shuffled; "auto": 1 for data in memory, 256
         for rows on disk (`nddv.open_rows`), which are then read in contiguous pieces.
     trajectories : M_traj, independent scoring paths; with 2 or more, `stderr_` is available.

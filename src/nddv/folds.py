@@ -21,7 +21,8 @@ from nddv.dynamics.readouts import (
     terminal_sensitivities,
 )
 from nddv.dynamics.rows import Rows
-from nddv.dynamics.training import Data, Observer, Run, Training, train_together
+from nddv.dynamics.schedule import Training
+from nddv.dynamics.training import Data, Observer, Run, train_together
 
 if TYPE_CHECKING:
     from nddv.estimator import NDDV

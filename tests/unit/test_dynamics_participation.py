@@ -14,7 +14,8 @@ from nddv.dynamics.participation import (
     utility_gradient,
 )
 from nddv.dynamics.rows import Rows
-from nddv.dynamics.training import Data, Run, Training, train
+from nddv.dynamics.schedule import Training
+from nddv.dynamics.training import Data, Run, train
 
 N = 40
 OPTIMIZERS = {

@@ -12,7 +12,8 @@ from nddv.dynamics.flow import Flow
 from nddv.dynamics.population import Scores, score, score_layers
 from nddv.dynamics.readouts import PathIntegral
 from nddv.dynamics.rows import Rows
-from nddv.dynamics.training import Data, Run, Schedule, Training, best_epoch, train
+from nddv.dynamics.schedule import Schedule, Training
+from nddv.dynamics.training import Data, Run, best_epoch, train
 
 CPU = torch.device("cpu")
 

@@ -19,7 +19,7 @@ import nddv
 from nddv import NDDV, Values
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.readouts import READOUTS
-from nddv.dynamics.training import Training
+from nddv.dynamics.schedule import Training
 
 FAST = {"epochs": 3, "width": 8, "hidden": 6, "centers": 4, "meta_every": 4}
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import nddv
-from nddv.dynamics.training import Schedule, Training
+from nddv.dynamics.schedule import Schedule, Training
 from nddv.stored import StoredRows
 
 

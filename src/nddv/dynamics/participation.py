@@ -32,8 +32,9 @@ from nddv.dynamics.costs import Terminal, terminal
 from nddv.dynamics.flow import Flow, Path, flatten, rollout
 from nddv.dynamics.population import chunks, population_path
 from nddv.dynamics.rows import Rows
+from nddv.dynamics.schedule import SCORING
 from nddv.dynamics.seeds import derive, normal
-from nddv.dynamics.training import SCORING, Run, State, step_gradient
+from nddv.dynamics.training import Run, State, step_gradient
 
 VALID_NOISE = 2
 

@@ -20,8 +20,9 @@ from torch import Tensor
 from nddv.dynamics.participation import participation
 from nddv.dynamics.population import Scores, TimeResolved, score_layers
 from nddv.dynamics.rows import Rows
+from nddv.dynamics.schedule import SCORING
 from nddv.dynamics.seeds import derive
-from nddv.dynamics.training import SCORING, Run, best_epoch
+from nddv.dynamics.training import Run, best_epoch
 
 READOUTS = ("terminal", "path", "participation")
 

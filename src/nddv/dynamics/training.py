@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from math import ceil, log
+from functools import cached_property
+from math import log
 
 import torch
 from torch import Tensor
@@ -15,7 +15,6 @@ from nddv.dynamics.flow import Flow
 from nddv.dynamics.optimizers import Optimizer
 from nddv.dynamics.population import Scores, score
 from nddv.dynamics.reweighting import (
-    REWEIGHTINGS,
     Batch,
     MetaProblem,
     WeightMap,
@@ -23,46 +22,8 @@ from nddv.dynamics.reweighting import (
     penalty_gradient,
 )
 from nddv.dynamics.rows import Rows
-from nddv.dynamics.seeds import derive, generator, normal
-
-# addresses of a run's random draws
-INIT, ORDER, NOISE, META, SCORING = range(5)
-
-
-@dataclass(frozen=True)
-class Training:
-    """How a run is trained. Field names are those of `nddv.NDDV`.
-
-    max_steps : optimiser steps at most. Where n and `epochs` would need more of them, batches grow
-        instead: the cost of a run is then that of looking at n·`epochs` points.
-    block_size : rows that stay together when the order of an epoch is drawn. 1 shuffles all rows;
-        larger blocks let rows that are stored on disk be read in contiguous pieces.
-    """
-
-    epochs: int = 20
-    batch_size: int = 64
-    max_steps: int = 5000
-    block_size: int = 1
-    optimizer: str = "sgd"
-    learning_rate: float = 0.05
-    schedule: str = "linear"
-    weight_decay: float = 0.1
-    momentum: float = 0.9
-    epsilon: float = 1e-4
-    clip: float = 1.0
-    pairing: str = "exact"
-    reweighting: str = "lookahead"
-    meta_every: int = 10
-    meta_batch_size: int = 64
-    meta_hidden: int = 16
-    meta_learning_rate: float = 0.01
-    penalty: float = 10.0
-
-    def __post_init__(self) -> None:
-        if self.reweighting not in REWEIGHTINGS:
-            raise ValueError(
-                f"unknown reweighting {self.reweighting!r}: choose one of {REWEIGHTINGS}"
-            )
+from nddv.dynamics.schedule import INIT, META, SCORING, Schedule, Training
+from nddv.dynamics.seeds import derive, generator
 
 
 @dataclass(frozen=True)
@@ -74,63 +35,6 @@ class Data:
     meta_rows: Rows
     meta_y: Tensor
     loss: str
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """The batches and noise of a run, each of which can be drawn again alone."""
-
-    n: int
-    batch_size: int
-    epochs: int
-    seed: int
-    max_steps: int = 5000
-    block_size: int = 1
-
-    @classmethod
-    def of(cls, training: Training, n: int, seed: int) -> Schedule:
-        """The schedule of a run on n points."""
-        t = training
-        return cls(n, t.batch_size, t.epochs, seed, t.max_steps, t.block_size)
-
-    @property
-    def steps_per_epoch(self) -> int:
-        return min(ceil(self.n / self.batch_size), max(1, self.max_steps // self.epochs))
-
-    @property
-    def total_steps(self) -> int:
-        return self.epochs * self.steps_per_epoch
-
-    def batches(self, epoch: int) -> tuple[Tensor, ...]:
-        """Index sets of one epoch, of sizes that differ by at most one: no short last batch."""
-        return _batches(self, epoch)
-
-    def noise(self, step: int, flow: Flow, size: int, like: Tensor) -> Tensor:
-        """Standard normal (S, B, W) of one training step."""
-        shape = (flow.steps, size, flow.width)
-        return normal(self._noise_seed, step, shape, like.dtype, like.device)
-
-    @cached_property
-    def _noise_seed(self) -> int:
-        return derive(self.seed, NOISE)
-
-
-@lru_cache(maxsize=2)  # the replay asks for the batches of an epoch one by one
-def _batches(schedule: Schedule, epoch: int) -> tuple[Tensor, ...]:
-    draws = generator(schedule.seed, ORDER, epoch)
-    order = _shuffled_blocks(schedule.n, schedule.block_size, draws)
-    return order.tensor_split(schedule.steps_per_epoch)
-
-
-def _shuffled_blocks(n: int, size: int, draws: torch.Generator) -> Tensor:
-    """range(n) in shuffled blocks of `size`, cut at another place each time they are drawn."""
-    if size == 1:
-        return torch.randperm(n, generator=draws)
-    offset = int(torch.randint(size, (1,), generator=draws))
-    starts = torch.arange(-offset, n, size)
-    starts = starts[torch.randperm(len(starts), generator=draws)]
-    order = (starts.unsqueeze(1) + torch.arange(size)).flatten()
-    return order[(order >= 0) & (order < n)]
 
 
 @dataclass(frozen=True)
@@ -257,42 +161,75 @@ def train_together(
     all of them, and each gives what it gives alone, to rounding.
     """
     runs = [_start(flow, training, d, s) for d, s in zip(data, seeds, strict=True)]
-    flat, signals = _stack([run.flat for run in runs]), _stack([run.signals for run in runs])
-    optimizer, reweighting = runs[0].optimizer, _Reweighting(runs)
-    moments = optimizer.init(flat)
-    step = 0
+    stack = _Stack(runs, checkpoint_every)
     for epoch in range(training.epochs):
-        loss = torch.zeros_like(signals[..., 0])
-        for indices in zip(*(run.schedule.batches(epoch) for run in runs), strict=True):
-            index = [i.to(flat.device) for i in indices]
-            batch = _stack_batches([run.batch(step, i) for run, i in zip(runs, index, strict=True)])
-            places = _stack(index)
-            v = reweighting.weights(step, flat, batch, signals.gather(-1, places))
-            result = batch_gradient(
-                *(flow, flat, batch.x, batch.y, batch.noise, torch.ones_like(v), v),
-                *(data[0].loss, training.pairing),
-            )
-            if step == 0 or (checkpoint_every and step % checkpoint_every == 0):
-                states = (_unstack(flat, runs), _unstack(moments, runs, axis=1))
-                for run, *state in zip(runs, *states, strict=True):
-                    run.checkpoints.append(State(step, *state))
-            for run, weights in zip(runs, _unstack(v, runs), strict=True):
-                run.visit_weights.append(weights)
-            signals.scatter_(-1, places, result.terminal.costs)
-            loss += result.terminal.costs.sum(-1)
-            flat, moments = optimizer.step(step, flat, moments, result.gradient)
-            step += 1
-        theta = reweighting.theta
-        parts = (_unstack(part, runs) for part in (flat, theta, signals, loss))
-        for k, (run, *found, total) in enumerate(zip(runs, *parts, strict=True)):
-            run.flat, run.theta, run.signals = found
+        batches = zip(*(run.schedule.batches(epoch) for run in runs), strict=True)
+        losses = torch.stack([stack.step(indices) for indices in batches])
+        stack.hand_over()
+        for k, run in enumerate(runs):
             scores = run.score()
-            mean_loss = float(total) / len(run.data.rows)
+            loss = float(losses[..., k].sum()) / len(run.data.rows)
             quality = _quality(run.score_meta(scores), run.data)
-            run.history.append({"epoch": epoch, "train_loss": mean_loss, **quality})
+            run.history.append({"epoch": epoch, "train_loss": loss, **quality})
             if observers is not None:
                 observers[k](run, scores)
     return runs
+
+
+class _Stack:
+    """Parameters, moments and signals of several runs while they are trained."""
+
+    def __init__(self, runs: Sequence[Run], checkpoint_every: int | None):
+        self.runs, self.checkpoint_every = runs, checkpoint_every
+        self.flat = _stack([run.flat for run in runs])
+        self.signals = _stack([run.signals for run in runs])
+        self.optimizer, self.reweighting = runs[0].optimizer, _Reweighting(runs)
+        self.moments = self.optimizer.init(self.flat)
+        self.done = 0
+
+    def step(self, indices: Sequence[Tensor]) -> Tensor:
+        """One training step, of every run on its own batch; sums (K,) of their terminal costs."""
+        index = [i.to(self.flat.device) for i in indices]
+        batch = _stack_batches(
+            [run.batch(self.done, i) for run, i in zip(self.runs, index, strict=True)]
+        )
+        places = _stack(index)
+        v = self.reweighting.weights(self.done, self.flat, batch, self.signals.gather(-1, places))
+        self._note(v)
+        first = self.runs[0]
+        result = batch_gradient(
+            first.flow,
+            self.flat,
+            batch.x,
+            batch.y,
+            batch.noise,
+            torch.ones_like(v),
+            v,
+            first.data.loss,
+            first.training.pairing,
+        )
+        self.signals.scatter_(-1, places, result.terminal.costs)
+        self.flat, self.moments = self.optimizer.step(
+            self.done, self.flat, self.moments, result.gradient
+        )
+        self.done += 1
+        return result.terminal.costs.sum(-1).reshape(-1)
+
+    def _note(self, v: Tensor) -> None:
+        """Keep what a replay of this step needs: its weights, and now and then the state."""
+        for run, weights in zip(self.runs, _unstack(v, self.runs), strict=True):
+            run.visit_weights.append(weights)
+        if self.done == 0 or (self.checkpoint_every and self.done % self.checkpoint_every == 0):
+            flat, moments = _unstack(self.flat, self.runs), _unstack(self.moments, self.runs, 1)
+            for run, *state in zip(self.runs, flat, moments, strict=True):
+                run.checkpoints.append(State(self.done, *state))
+
+    def hand_over(self) -> None:
+        """Give every run its part of what was learned."""
+        parts = (self.flat, self.reweighting.theta, self.signals)
+        own = zip(*(_unstack(part, self.runs) for part in parts), strict=True)
+        for run, found in zip(self.runs, own, strict=True):
+            run.flat, run.theta, run.signals = found
 
 
 def _stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:

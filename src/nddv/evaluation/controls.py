@@ -18,8 +18,9 @@ from torch import Tensor
 from nddv.dynamics.flow import mean_state
 from nddv.dynamics.layers import KANLayer
 from nddv.dynamics.population import population_path
+from nddv.dynamics.schedule import SCORING
 from nddv.dynamics.seeds import derive
-from nddv.dynamics.training import SCORING, Run
+from nddv.dynamics.training import Run
 from nddv.folds import single_fold
 from nddv.problems.problem import Problem
 from nddv.valuation import fit_nddv

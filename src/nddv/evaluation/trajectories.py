@@ -21,8 +21,9 @@ from nddv.dynamics.adjoint import backward
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import rollout
 from nddv.dynamics.population import encode
+from nddv.dynamics.schedule import SCORING
 from nddv.dynamics.seeds import derive, normal
-from nddv.dynamics.training import SCORING, Run
+from nddv.dynamics.training import Run
 from nddv.folds import single_fold
 from nddv.problems.problem import Problem, Truth
 from nddv.valuation import fit_nddv

@@ -22,8 +22,9 @@ from nddv.dynamics.adjoint import backward
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import rollout
 from nddv.dynamics.population import encode, population_path
+from nddv.dynamics.schedule import Training
 from nddv.dynamics.seeds import derive, generator
-from nddv.dynamics.training import Run, Training
+from nddv.dynamics.training import Run
 
 POINTS = 300  # that the flow is fitted to
 

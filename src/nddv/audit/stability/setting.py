@@ -18,8 +18,9 @@ from torch import Tensor
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import Flow, euler_step
 from nddv.dynamics.rows import Rows
+from nddv.dynamics.schedule import Training
 from nddv.dynamics.seeds import derive
-from nddv.dynamics.training import Data, Run, Training, train
+from nddv.dynamics.training import Data, Run, train
 from nddv.problems.formulas import two_d_planes
 
 CLASS_BOUNDS = (0.0, 4.0)

@@ -14,8 +14,8 @@ from torch.func import grad, grad_and_value, jvp, vmap
 from nddv.audit.stability.rates import with_slopes
 from nddv.audit.stability.setting import LOSS, PATHS, fitted_run
 from nddv.dynamics.reweighting import Batch, MetaProblem
+from nddv.dynamics.schedule import Training
 from nddv.dynamics.seeds import generator
-from nddv.dynamics.training import Training
 
 POINTS, EPOCHS = 64, 2  # one batch; trained long enough for the signals to tell points apart
 PILOT_STEPS, POWER_STEPS = 300, 20
