@@ -1,6 +1,7 @@
 """Compute the bridge budget of some points and coalitions of one problem."""
 
 from nddv.audit.run import audit_bridge
+from nddv.devices import hide_gpus_unless
 from nddv.files import log_to, write_csv
 from nddv.problems import load_problem
 from nddv.problems.addresses import columns_of
@@ -13,6 +14,7 @@ def main(problem_path, address, nddv, settings, rows_path):
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):
+        hide_gpus_unless(snakemake.resources.get("gpu", 0))
         main(
             snakemake.input.problem,
             columns_of(dict(snakemake.wildcards.items())),

@@ -1,6 +1,7 @@
 """Audit the values of one problem against exact retraining of the NDDV model."""
 
 from nddv.audit.run import audit_retraining
+from nddv.devices import hide_gpus_unless
 from nddv.files import load_values, log_to, write_csv
 from nddv.problems import load_problem
 from nddv.problems.addresses import columns_of
@@ -16,6 +17,7 @@ def main(problem_path, values_paths, address, nddv, settings, outputs):
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):
+        hide_gpus_unless(snakemake.resources.get("gpu", 0))
         main(
             snakemake.input.problem,
             snakemake.input.values,

@@ -1,5 +1,6 @@
 """Fit NDDV to a problem and write the coordinate functions of its last control."""
 
+from nddv.devices import hide_gpus_unless
 from nddv.evaluation.controls import coordinate_functions
 from nddv.files import log_to, write_csv
 from nddv.problems import load_problem
@@ -14,6 +15,7 @@ def main(problem_path, seed, settings, functions_path, states_path, strengths_pa
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):
+        hide_gpus_unless(snakemake.resources.get("gpu", 0))
         main(
             snakemake.input.problem,
             int(snakemake.params.seed),

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from nddv.devices import hide_gpus_unless
 from nddv.files import log_to, read_json, write_json
 from nddv.problems.datasets import Files, load_dataset, summary
 from nddv.problems.tables import save_table
@@ -16,6 +17,7 @@ def main(name, entry, encoder, files_path, summary_path):
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):
+        hide_gpus_unless(snakemake.resources.get("gpu", 0))
         main(
             snakemake.params.name,
             snakemake.params.entry,

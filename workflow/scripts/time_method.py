@@ -1,5 +1,6 @@
 """Time one method at one size, alone, several times where it is quick."""
 
+from nddv.devices import hide_gpus_unless
 from nddv.evaluation.timing import time_repeats
 from nddv.files import log_to, write_csv
 
@@ -16,4 +17,5 @@ def main(wildcards, options, path):
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):
+        hide_gpus_unless(snakemake.resources.get("gpu", 0))
         main(dict(snakemake.wildcards.items()), snakemake.params.options, snakemake.output.rows)

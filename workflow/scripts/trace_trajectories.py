@@ -1,5 +1,6 @@
 """Fit NDDV to a problem and write what happens inside the run, as tables."""
 
+from nddv.devices import hide_gpus_unless
 from nddv.evaluation.trajectories import significant, trace_run
 from nddv.files import log_to, write_csv
 from nddv.problems import load_problem, load_truth
@@ -13,6 +14,7 @@ def main(problem_path, truth_path, seed, settings, paths):
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):
+        hide_gpus_unless(snakemake.resources.get("gpu", 0))
         main(
             snakemake.input.problem,
             snakemake.input.truth,

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+from nddv.devices import hide_gpus_unless
 from nddv.files import log_to, save_values
 from nddv.problems import load_problem
 from nddv.valuation import nddv_values_or_gaps
@@ -16,6 +17,7 @@ def main(problem_paths, seeds, methods, settings, values_paths):
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):
+        hide_gpus_unless(snakemake.resources.get("gpu", 0))
         change = snakemake.wildcards.get("change")
         main(
             snakemake.input.problems,
