@@ -15,8 +15,8 @@ rule audit_marginals:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=240,
+        mem_mb=growing(4000),
+        runtime=growing(120),
     params:
         settings={**audit_settings("marginals"), **GAME},
         sources=source_hash("audit.marginals", "coalitions"),
@@ -47,8 +47,8 @@ rule audit_scores:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
     params:
         seeds=SEEDS,
         calibration=AUDITS["calibration"],
@@ -74,8 +74,8 @@ rule audit_certificates:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=120,
+        mem_mb=growing(4000),
+        runtime=growing(60),
     params:
         settings={
             **AUDITS["certificates"],
@@ -106,8 +106,9 @@ rule audit_retraining:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=120,
+        mem_mb=growing(4000),
+        runtime=growing(60),
+        gpu=1,
     params:
         nddv=NDDV_SETTINGS,
         settings={
@@ -134,8 +135,9 @@ rule audit_bridge:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=120,
+        mem_mb=growing(4000),
+        runtime=growing(30),
+        gpu=1,
     params:
         nddv=NDDV_SETTINGS,
         settings=audit_settings("bridge"),
@@ -159,8 +161,8 @@ rule audit_stability:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=30,
+        mem_mb=growing(4000),
+        runtime=growing(15),
     params:
         seed=SEEDS[0],
         sources=source_hash("audit.stability"),

@@ -166,6 +166,19 @@ def baseline_sources(wildcards):
     return source_hash(*get_method(wildcards.baseline).modules)
 
 
+def growing(limit):
+    """A limit of a job, of megabytes or minutes, that doubles with each attempt: what died of it may live.
+
+    limit : of the first attempt; a number, or a function of the wildcards.
+    """
+
+    def of_attempt(wildcards, attempt):
+        first = limit(wildcards) if callable(limit) else limit
+        return first * 2 ** (attempt - 1)
+
+    return of_attempt
+
+
 def project_file(path):
     """A file of the project, as seen from the folder where Snakemake runs."""
     return os.path.relpath(os.path.join(workflow.basedir, path))

@@ -19,8 +19,8 @@ rule fetch_dataset:
         "../../envs/data.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=growing(1000),
+        runtime=growing(60),
     params:
         entry=dataset_entry,
         encoder=encoder_entry,
@@ -47,8 +47,8 @@ rule load_dataset:
         "../../envs/data.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=30,
+        mem_mb=growing(4000),
+        runtime=growing(30),
     params:
         name="{table}",
         entry=dataset_entry,
@@ -75,8 +75,8 @@ rule encode_dataset:
         "../../envs/encode.yaml"
     threads: 8
     resources:
-        mem_mb=8000,
-        runtime=480,
+        mem_mb=growing(8000),
+        runtime=growing(480),
         gpu=1,
     params:
         name="{collection}@{encoder}",

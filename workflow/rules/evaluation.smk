@@ -17,8 +17,8 @@ rule evaluate_detection:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(5),
     params:
         seeds=SEEDS,
         minimum_flagged=config["detection"]["minimum_flagged"],
@@ -49,8 +49,8 @@ rule evaluate_curation:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=growing(4000),
+        runtime=growing(60),
     params:
         seeds=SEEDS,
         settings=CURATION_SETTINGS,
@@ -78,8 +78,8 @@ rule evaluate_groups:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(10),
     params:
         seeds=SEEDS,
         step=config["groups"]["step"],
@@ -108,8 +108,9 @@ rule trace_trajectories:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=20,
+        mem_mb=growing(4000),
+        runtime=growing(20),
+        gpu=1,
     params:
         settings=config["settings"]["nddv"],
         seed=lambda wildcards: int(wildcards.seed),
@@ -132,8 +133,8 @@ rule compare_kernels:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        mem_mb=growing(2000),
+        runtime=growing(20),
     params:
         seed=config["pictures"]["seed"],
         settings=config["pictures"]["regressions"],
@@ -159,8 +160,9 @@ rule coordinate_functions:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=20,
+        mem_mb=growing(4000),
+        runtime=growing(20),
+        gpu=1,
     params:
         seed=lambda wildcards: int(wildcards.seed),
         settings=config["settings"]["nddv"],

@@ -22,8 +22,8 @@ rule figure:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
     params:
         title=lambda wildcards: FIGURES[wildcards.figure].title,
         caption=lambda wildcards: FIGURES[wildcards.figure].caption,

@@ -16,8 +16,8 @@ rule make_problems:
         "../../envs/data.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(5),
     params:
         options=problem_options,
         seeds=SEEDS,

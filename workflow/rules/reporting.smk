@@ -23,8 +23,8 @@ rule dataset_table:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         config=config_hash([config["datasets"], config["encoders"], config["problems"]]),
         problems=PROBLEMS,
@@ -60,8 +60,8 @@ rule detection_table:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         title=lambda wildcards: EXPERIMENTS[wildcards.experiment]["title"],
         across=lambda wildcards: EXPERIMENTS[wildcards.experiment]["across"],
@@ -98,8 +98,8 @@ rule leaders_table:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         methods=config["methods"],
         config=config_hash(config),
@@ -133,8 +133,8 @@ rule sensitivity_table:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         defaults={
             parameter: NDDV_DEFAULTS[parameter]
@@ -176,8 +176,8 @@ rule adjoint_norms:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         config=config_hash(config),
         seeds=SEEDS,
@@ -212,8 +212,8 @@ rule audit_table:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         kinds=lambda wildcards: AUDIT_TABLES[wildcards.audit][2],
         title=lambda wildcards: AUDIT_TABLES[wildcards.audit][0],
@@ -251,8 +251,8 @@ rule curation_table:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         gaps=GAPS,
         config=config_hash(config),
@@ -292,8 +292,8 @@ rule groups_table:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         title=lambda wildcards: GROUP_TABLES[wildcards.table][0],
         gaps=GAPS,
@@ -330,8 +330,8 @@ rule claims_table:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         sources=source_hash("reporting.verdicts"),
     message:
@@ -357,8 +357,8 @@ rule report_page:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         config=config_hash(config),
         seeds=SEEDS,

@@ -17,7 +17,7 @@ rule time_method:
     # All cores of this machine, so that nothing runs beside it; the method uses as many as configured.
     threads: workflow.cores or 1
     resources:
-        mem_mb=timing_memory,
+        mem_mb=growing(timing_memory),
         runtime=timing_minutes,
     params:
         options=timing_options,
@@ -60,8 +60,8 @@ rule timing_table:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         threads=TIMINGS["threads"],
         config=config_hash([TIMINGS, config["settings"]]),

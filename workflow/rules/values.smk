@@ -26,8 +26,8 @@ rule value_nddv:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=120,
+        mem_mb=growing(4000),
+        runtime=growing(20),
         gpu=1,
     params:
         methods=NDDV_METHODS,
@@ -88,8 +88,8 @@ rule value_baseline:
         "../../envs/torch.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(15),
     params:
         seeds=SEEDS,
         settings=baseline_settings,
