@@ -8,7 +8,7 @@ not() {
 command -v slurmctld >/dev/null && command -v slurmd >/dev/null && command -v munged >/dev/null && exit 0
 [ "$(id -u)" = 0 ] || not "only root can install it"
 command -v apt-get >/dev/null || not "there is no apt-get"
-[ ! -e /etc/slurm ] || not "there is /etc/slurm already"
+[ ! -e /etc/slurm/slurm.conf ] || not "there is another SLURM's /etc/slurm/slurm.conf"
 
 export DEBIAN_FRONTEND=noninteractive
 install() {

@@ -88,6 +88,8 @@ def why_not() -> str | None:
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if missing:
         return f"SLURM is not installed, there is no {', '.join(missing)}: see install_slurm.sh"
+    if not CONFIGURATION.parent.is_dir():
+        return f"SLURM is installed, but there is no {CONFIGURATION.parent}"
     for path in (CONFIGURATION, GPUS):
         if path.exists() and not path.read_text().startswith(OURS):
             return f"{path} is not ours: there is a SLURM here already, which is left alone"
@@ -106,7 +108,6 @@ def running_slurm(folder: Path) -> Iterator[None]:
         start_munge(after)
         for name in ("state", "spool"):
             (folder / name).mkdir(parents=True)
-        CONFIGURATION.parent.mkdir(exist_ok=True)
         after.callback(stop_slurm)
         CONFIGURATION.write_text(TEMPLATE.format(folder=folder, host=host))
         GPUS.write_text(f"{OURS}NodeName={host} Name=gpu File=/dev/null\n")
