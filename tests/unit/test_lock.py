@@ -21,8 +21,6 @@ EXTRAS = PROJECT["optional-dependencies"]
 READY = ROOT / ".venv" / ".ready"
 # Its builds have versions of their own; pyproject.toml pins it.
 LEFT_OUT = {"torch"}
-# Installed on clusters only, so that what it needs cannot be looked up here.
-CLUSTER = {"snakemake-executor-plugin-slurm", "snakemake-executor-plugin-slurm-jobstep"}
 CONDA_TO_PIP = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 
 
@@ -76,12 +74,11 @@ def test_locked_versions_are_within_the_bounds_of_the_package():
 
 
 def test_everything_that_is_needed_is_locked_and_nothing_else():
-    extras = [lines for name, lines in EXTRAS.items() if name != "cluster"]
     try:
-        names = needed([*chain(PROJECT["dependencies"], *extras)])
+        names = needed([*chain(PROJECT["dependencies"], *EXTRAS.values())])
     except metadata.PackageNotFoundError as error:
         pytest.skip(f"not all extras are installed: {error}")
-    assert names - LEFT_OUT == set(LOCKED) - CLUSTER
+    assert names - LEFT_OUT == set(LOCKED)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda p: p.stem)
