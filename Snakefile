@@ -3,7 +3,7 @@
 import os
 import sys
 
-from snakemake.utils import min_version, validate
+from snakemake.utils import min_version
 
 min_version("9.0")
 
@@ -22,10 +22,7 @@ configfile: os.path.join(workflow.basedir, "config", "encoders.yaml")
 configfile: os.path.join(workflow.basedir, "config", "methods.yaml")
 
 
-validate(config, "workflow/schemas/config.schema.yaml")
-validate(config["datasets"], "workflow/schemas/datasets.schema.yaml")
-validate(config["encoders"], "workflow/schemas/encoders.schema.yaml")
-validate(config["settings"], "workflow/schemas/methods.schema.yaml")
+include: "workflow/rules/checks_common.smk"
 
 
 report: "workflow/report/workflow.rst"

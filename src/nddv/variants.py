@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from nddv.problems.problem import Problem
 
 META_SIZE = "meta_size"
+VARIANT_READOUTS = ["nddv-terminal", "nddv-path"]  # read out of the one fit of a variant
 
 
 @dataclass(frozen=True)

@@ -334,14 +334,14 @@ def test_nddv_is_the_score_that_is_asked_for(read):
 
 
 def test_an_operator_that_is_not_known_is_named_with_its_claim(read):
-    with pytest.raises(ValueError, match=r"claim one, checks, 0, op: '=>' is not one of"):
+    with pytest.raises(ValueError, match=r"claims\[one\]\.checks\[0\]\.op: unknown name '=>'"):
         read(entry({**ABOVE, "op": "=>"}))
 
 
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
-        (entry(ABOVE, needs=["detektion"]), "claim one: unknown table 'detektion'; did you mean"),
+        (entry(ABOVE, needs=["detektion"]), "claims[one]: unknown table 'detektion'; did you mean"),
         (
             entry({**ABOVE, "column": "f2"}),
             "unknown column of table detection_n1000 'f2'; known: dataset",
@@ -361,9 +361,14 @@ def test_an_operator_that_is_not_known_is_named_with_its_claim(read):
             "needs value_gaps, which no check uses",
         ),
         (entry({**ABOVE, "than": {"table": "value_gaps", "column": "gap_90"}}), "not among its"),
-        (entry({**ABOVE, "when": "now"}), "'when' was unexpected"),
-        (entry(ABOVE, undefined="why"), "claim one"),
-        (entry({**ABOVE, "where": {"n": {"above": 3}}}), "claim one, checks, 0, where, n"),
+        (entry({**ABOVE, "when": 1}), "claims[one].checks[0].when: unknown key; did you mean 'wh"),
+        (entry(ABOVE, undefined="why"), "claims[one]: needs one of the keys checks or undefined"),
+        (entry({**ABOVE, "where": {"method": "lo"}}), "unknown method 'lo'; did you mean 'loo'?"),
+        (
+            entry({**ABOVE, "where": {"corruption": ["label10", "labels5"]}}),
+            "unknown corruption 'labels5'; did you mean 'label5'?",
+        ),
+        (entry({**ABOVE, "where": {"n": {"above": 3}}}), "claims[one].checks[0].where.n"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_said(read, claim, message):

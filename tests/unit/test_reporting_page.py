@@ -13,15 +13,14 @@ from PIL import Image
 
 from nddv.reporting import page
 from nddv.reporting.catalogue import FIGURES, FigureEntry
+from nddv.reporting.contents import check_report, read_report, shown
 from nddv.reporting.page import (
     TextTable,
     environment,
     picture,
     read_markdown,
-    read_report,
     render_page,
     run_records,
-    shown,
     write_page,
 )
 from nddv.reporting.tables import to_markdown
@@ -338,9 +337,12 @@ def write_report(path, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda r: r.pop("title"), "top level: 'title' is a required property"),
-        (lambda r: r["sections"][0].update(tabels=[]), "sections/0: .*tabels"),
-        (lambda r: r["sections"][0]["contents"][0].pop("caption"), "sections/0/contents/0"),
+        (lambda r: r.pop("title"), "the file: the key 'title' is missing"),
+        (lambda r: r["sections"][0].update(point=[]), r"sections\[0\]\.point: .*'points'\?"),
+        (
+            lambda r: r["sections"][0]["contents"][0].pop("caption"),
+            r"sections\[0\]\.contents\[0\]: the key 'caption'",
+        ),
         (
             lambda r: r["sections"][0]["contents"].append({"figure": "curve"}),
             "figure curve is shown twice",
@@ -358,6 +360,20 @@ def test_a_right_description_is_read(tmp_path):
     found = read_report(path, SCHEMA)
     assert found == REPORT
     assert shown(found, "table") == ["seconds", "never_made"]
+
+
+def test_names_of_tables_and_figures_are_those_that_there_are(tmp_path):
+    path = write_report(
+        tmp_path / "report.yaml",
+        lambda r: r.update(sections=[{**r["sections"][0], "contents": [{"figure": "overveiw"}]}]),
+    )
+    with pytest.raises(ValueError, match=r"unknown figure 'overveiw'; did you mean 'overview'\?"):
+        check_report(path, SCHEMA, [])
+    whole = ROOT / "config/report.yaml"
+    tables = shown(read_report(whole, SCHEMA), "table")
+    check_report(whole, SCHEMA, tables)
+    with pytest.raises(ValueError, match="unknown table 'leaders'"):
+        check_report(whole, SCHEMA, [name for name in tables if name != "leaders"])
 
 
 def test_the_report_of_the_project_shows_everything():

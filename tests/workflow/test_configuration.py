@@ -21,7 +21,7 @@ from nddv.problems.readers import READERS, SCIKIT_LEARN
 from nddv.problems.registry import BUILT_IN, check_name
 from nddv.problems.sizes import part_sizes
 from nddv.reporting.catalogue import FIGURES
-from nddv.reporting.page import read_report, shown
+from nddv.reporting.contents import read_report, shown
 from nddv.valuation import GAME_SETTINGS
 
 ROOT = Path(__file__).parents[2]
@@ -183,48 +183,43 @@ def test_reporting_seeds_are_five():
     assert not any("seeds" in config(name) for name in OVERLAYS[1:])
 
 
-ONE = {"dataset": "2dplanes", "n": 60, "corruption": "label10"}
-GRID = {"datasets": ["2dplanes"], "n": [60], "corruptions": ["label10"], "methods": ["random"]}
-
-
-def rates(**changes):
-    """An overlay with one grid, something in it changed."""
-    grids = {"label_noise_rates": {"grids": [{**GRID, **changes}]}}
-    return {"parts": ["experiments"], "experiments": grids}
-
-
-TWICE = [ONE, {**ONE, "resample": True}]
+# Every kind of mistake is in tests/unit/test_configuration.py; here is that they stop Snakemake.
+@pytest.mark.parametrize(
+    ("overlay", "arguments", "message"),
+    [
+        (
+            {"settings": {"nddv": {"epochz": 3}}},
+            (),
+            "settings.nddv.epochz: unknown key; did you mean 'epochs'?",
+        ),
+        ({}, ("--config", "seedz=3"), "seedz: unknown key; did you mean 'seeds'?"),
+        ({"methods": ["nddv-pat"]}, (), "methods[0]: unknown method 'nddv-pat'; did you mean"),
+    ],
+)
+def test_a_mistake_is_refused_before_anything_runs(another_copy, overlay, arguments, message):
+    done = another_copy.snakemake("--dry-run", *arguments, overlay=overlay, check=False)
+    assert done.returncode != 0
+    _, *where = done.stdout[done.stdout.index(message) :].strip().splitlines()
+    assert len(where) == 1  # of the rules: no traceback of the library
+    assert where[0].strip().startswith("File ")
+    assert "checks_common.smk" in where[0]
 
 
 @pytest.mark.parametrize(
-    ("overlay", "message"),
+    ("part", "file", "right", "wrong"),
     [
-        ({"seedz": [1]}, "'seedz' was unexpected"),
-        ({"methods": ["nddv-pat"]}, "unknown method 'nddv-pat'; did you mean 'nddv-path'"),
-        ({"settings": {"knn-shapley": {"kk": 3}}}, "'kk' was unexpected"),
-        ({"settings": {"nddv": {"epoch": 3}}}, "'epoch' was unexpected"),
-        ({"problems": [{"dataset": "2dplanes", "n": 60, "corruption": "label0"}]}, "label0"),
-        ({"problems": [{"dataset": "3dplanes", "n": 60, "corruption": "label10"}]}, "unknown data"),
-        ({"problems": [{"dataset": "bbc", "n": 60, "corruption": "label10"}]}, "bbc@ENCODER"),
-        ({"problems": [{**ONE, "corruption": "label60+gauss60"}]}, "leaves no point clean"),
-        ({"problems": [{**ONE, "corruption": "label5+gauss5+feature5"}]}, "label5+feature5+gauss5"),
-        ({"problems": TWICE}, "2dplanes/n60/label10 is listed twice"),
-        ({"experiments": {"mine": {"grids": []}}}, "'title' is a required property"),
-        ({"experiments": {"label_noise_rates": {"grids": [{**GRID, "n": 60}]}}}, "is not of type"),
-        (rates(datasets=["3dplanes"]), "experiments: label_noise_rates: unknown data set"),
-        (rates(methods=["nddv-path:interactoin=3"]), "unknown setting of NDDV 'interactoin'"),
-        (rates(methods=["loo:C=3"]), "only NDDV has variants"),
-        (rates(methods=["nddv-participation:steps=5"]), "variants have the readouts"),
-        ({"sources": ["web"]}, "is not one of"),
-        ({"datasets": {"mine": {"source": "csv", "path": "x.csv"}}}, "'target' is a required"),
-        ({"seeds": [1, 1]}, "non-unique"),
-        ({"detection": {"minimum_flagged": 2}}, "greater than the maximum"),
+        ("claims", "claims", "method: nddv", "methd: nddv"),
+        ("page", "report", "figure: overview", "figure: overveiw"),
     ],
 )
-def test_a_mistake_is_refused_before_anything_runs(finished, overlay, message):
-    done = finished.snakemake("--dry-run", overlay=overlay, check=False)
+def test_a_mistake_in_the_files_of_the_last_rules_stops_the_first(fresh, part, file, right, wrong):
+    path = fresh.folder / "config" / f"{file}.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace(right, wrong, 1), encoding="utf-8")
+    overlay = {"parts": ["detection", part]}
+    done = fresh.snakemake("--dry-run", overlay=overlay, check=False)
     assert done.returncode != 0
-    assert message in done.stdout
+    name = wrong.removesuffix(": nddv").removeprefix("figure: ")
+    assert re.search(rf"config/{file}\.yaml: .*unknown .*'{name}'; did you mean '", done.stdout)
 
 
 def test_snakemake_lint_and_snakefmt_are_content(finished):

@@ -52,7 +52,7 @@ def test_ones_own_table_runs_every_experiment(fresh):
     overlay["datasets"]["mine"]["path"] = "nowhere.csv"  # not taken for an old result
     done = fresh.snakemake(overlay=overlay, check=False)
     assert done.returncode != 0
-    assert "data set mine: there is no file nowhere.csv" in done.stdout
+    assert "problems[0].dataset: there is no file nowhere.csv" in done.stdout
 
 
 ENCODER = """

@@ -2,14 +2,12 @@
 
 from nddv.files import config_hash, source_hash
 from nddv.methods import get_method
-from nddv.problems.addresses import parse_corruption
-from nddv.problems.registry import check_name, code_hash, split_name, unavailable
+from nddv.problems.registry import code_hash, split_name, unavailable
+from nddv.variants import VARIANT_READOUTS
 
 AUDITS = config["audits"]
 READOUTS = ["nddv-terminal", "nddv-path", "nddv-participation"]
 AUDIT_METHODS = [*READOUTS, *AUDITS["controls"]]
-# Read out of the one fit of a variant.
-VARIANT_READOUTS = ["nddv-terminal", "nddv-path"]
 
 SEEDS = config["seeds"]
 
@@ -49,38 +47,18 @@ wildcard_constraints:
 ALLOWED = [*config["sources"], "file"]
 
 
-def check_problem(problem):
-    """Refuse a problem that is misspelt, before anything runs; say why one cannot be had."""
-    name, base = problem["dataset"], split_name(problem["dataset"])[0]
-    check_name(name, config["datasets"], config["encoders"])
-    parse_corruption(problem["corruption"])
-    entry = config["datasets"][base]
-    path = os.path.expanduser(entry.get("path", ""))
-    # Snakemake would take older results for good where their input is gone.
-    if path and not os.path.exists(path):
-        raise ValueError(
-            f"data set {base}: there is no file {path}, seen from {os.getcwd()}"
-        )
-    encoder = config["encoders"].get(split_name(name)[1])
-    return unavailable(name, entry, encoder, ALLOWED)
-
-
-def divide(problems, where):
+def divide(problems):
     """The problems that can be had, and as gaps, with the reason, those that cannot."""
-    found, gaps, addresses = [], [], set()
+    found, gaps = [], []
     for problem in problems:
-        try:
-            reason = check_problem(problem)
-            address = PROBLEM.format(**problem)
-            if address in addresses:
-                raise ValueError(f"{address} is listed twice")
-        except ValueError as error:
-            raise WorkflowError(f"{where}: {error}")
-        addresses.add(address)
+        name, encoder = split_name(problem["dataset"])
+        entry = config["datasets"][name]
+        reason = unavailable(
+            problem["dataset"], entry, config["encoders"].get(encoder), ALLOWED
+        )
         if reason is None:
             found.append(problem)
         else:
-            entry = config["datasets"][split_name(problem["dataset"])[0]]
             about = {
                 "title": entry.get("title", ""),
                 "data": entry.get("data", "table"),
@@ -98,15 +76,13 @@ def audit_problems(part):
     ]
 
 
-PROBLEMS, GAPS = divide(config["problems"], "problems")
+PROBLEMS, GAPS = divide(config["problems"])
 if not PROBLEMS:
     reasons = "; ".join(f"{gap['dataset']}: {gap['reason']}" for gap in GAPS)
     raise WorkflowError(f"problems: no data set can be had. {reasons}")
 AUDITED, AUDIT_GAPS = {}, {}
 for part in ("marginals", "retraining", "bridge"):
-    AUDITED[part], AUDIT_GAPS[part] = divide(
-        audit_problems(AUDITS[part]), f"audits: {part}"
-    )
+    AUDITED[part], AUDIT_GAPS[part] = divide(audit_problems(AUDITS[part]))
 
 
 def for_problems(pattern, problems=PROBLEMS):

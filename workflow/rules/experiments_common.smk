@@ -1,8 +1,7 @@
 """The tables of detection: which problems, valued by which methods; and what follows from that."""
 
-from nddv.names import pick
 from nddv.problems.sizes import part_sizes
-from nddv.variants import META_SIZE, split_variant
+from nddv.variants import META_SIZE
 
 
 def grid_problems(grid):
@@ -29,14 +28,14 @@ EXPERIMENTS = {
 }
 for name, entry in config["experiments"].items():
     grids = [problem for grid in entry["grids"] for problem in grid_problems(grid)]
-    problems, gaps = divide(grids, f"experiments: {name}")
+    problems, gaps = divide(grids)
     about = {"title": entry["title"], "across": entry["across"]}
     EXPERIMENTS[name] = {**about, "problems": problems, "gaps": gaps}
 
 SENSITIVITY = config["sensitivity"]["problem"]
 PICTURED = config["pictures"]["problem"]
 for name, problem in {"sensitivity": SENSITIVITY, "pictures": PICTURED}.items():
-    if divide([problem], name)[1] and name in config["parts"]:
+    if divide([problem])[1] and name in config["parts"]:
         raise WorkflowError(f"{name}: {problem['dataset']} cannot be had")
 NDDV_DEFAULTS = {
     **config["settings"]["nddv"],
@@ -89,18 +88,6 @@ METHODS = list(
         [*(m for names in METHODS_OF.values() for m in names), *AUDIT_METHODS]
     )
 )
-for name in METHODS:
-    try:
-        get_method(name)
-        variant = None if name.startswith("odv:") else split_variant(name)[1]
-        if variant:
-            pick(NDDV_DEFAULTS, variant.parameter, "setting of NDDV")
-            if name.partition(":")[0] not in VARIANT_READOUTS:
-                raise ValueError(
-                    f"{name!r}: variants have the readouts {VARIANT_READOUTS}"
-                )
-    except ValueError as error:
-        raise WorkflowError(f"methods: {error}")
 NDDV_METHODS = [name for name in METHODS if name in READOUTS]
 BASELINES = [name for name in METHODS if not name.startswith("nddv-")]
 

@@ -1,5 +1,7 @@
 """The parts of the report: which tables and figures each asks for."""
 
+from nddv.reporting.contents import check_report
+
 
 def report_files(tables, figures):
     """The files of tables and figures, by their names."""
@@ -100,3 +102,15 @@ def of_all_parts(folder, suffix):
         for path in report_of(config["parts"])
         if path.startswith(start) and path.endswith(suffix)
     ]
+
+
+# The page may announce what this configuration does not make, but nothing that none does.
+if "page" in config["parts"]:
+    try:
+        check_report(
+            os.path.join(workflow.basedir, "config", "report.yaml"),
+            os.path.join(SCHEMAS, "report.schema.yaml"),
+            [*GROUP_TABLES, *(name for tables, _ in PARTS.values() for name in tables)],
+        )
+    except ValueError as error:
+        raise WorkflowError(str(error)) from None

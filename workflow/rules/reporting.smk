@@ -362,7 +362,7 @@ rule report_page:
     params:
         config=config_hash(config),
         seeds=SEEDS,
-        sources=source_hash("reporting.page", "reporting.catalogue"),
+        sources=source_hash("reporting.page", "reporting.contents"),
     message:
         "The report as a page"
     script:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pandas as pd
 
 from nddv.files import log_to
-from nddv.reporting.page import environment, read_report, run_records, write_page
+from nddv.reporting.contents import read_report
+from nddv.reporting.page import environment, run_records, write_page
 
 
 def main(report_path, schema_path, claims_path, table_paths, figure_paths, record, runs, html_path):

@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from nddv.names import nearest
+
 # What can be true of a point; its code is the place in this list. A mixed corruption names its
 # kinds in this order, so that a problem has one address.
 KINDS = ("clean", "label", "feature", "gauss")
 
+RULES = (
+    f"use 'clean', or one of {', '.join(KINDS[1:])} with a percentage from 1 to 99, e.g. 'label10'"
+    "; mixed, each kind once: 'label10+feature5'"
+)
 _KIND_AND_PERCENT = re.compile(rf"({'|'.join(KINDS[1:])})([1-9][0-9]?)")
 
 
@@ -19,10 +25,9 @@ def parse_corruption(name: str) -> dict[str, float]:
     matches = [_KIND_AND_PERCENT.fullmatch(word) for word in name.split("+")]
     percents = {match[1]: int(match[2]) for match in matches if match}
     if len(percents) < len(matches):
-        raise ValueError(
-            f"unknown corruption {name!r}: use 'clean', or one of {', '.join(KINDS[1:])} with a "
-            "percentage from 1 to 99, e.g. 'label10'; mixed, each kind once: 'label10+feature5'"
-        )
+        guess = _guess(name)
+        hint = f"did you mean {guess!r}?" if guess else RULES
+        raise ValueError(f"unknown corruption {name!r}; {hint}")
     in_order = sorted(percents, key=KINDS.index)
     if list(percents) != in_order:
         canonical = "+".join(f"{kind}{percents[kind]}" for kind in in_order)
@@ -30,6 +35,14 @@ def parse_corruption(name: str) -> dict[str, float]:
     if sum(percents.values()) >= 100:
         raise ValueError(f"corruption {name!r} leaves no point clean: lower its percentages")
     return {kind: percent / 100 for kind, percent in percents.items()}
+
+
+def _guess(name: str) -> str | None:
+    """A corruption of one kind whose name was misspelt."""
+    letters = name.rstrip("0123456789")
+    kind = nearest(letters, KINDS) if letters.isalpha() else None
+    guess = "clean" if kind == "clean" else f"{kind}{name[len(letters) :]}"
+    return guess if guess == "clean" or _KIND_AND_PERCENT.fullmatch(guess) else None
 
 
 def columns_of(wildcards: Mapping[str, str]) -> dict[str, str | int]:

@@ -29,15 +29,15 @@ Nothing of a claim is run as a program.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-import yaml
-
+from nddv.methods import get_method
 from nddv.names import pick
+from nddv.problems.addresses import parse_corruption
+from nddv.schemas import ConfigurationError, check, read_yaml
 
 PROBLEM = ("dataset", "n", "corruption")
 _DETECTION = (
@@ -132,42 +132,38 @@ class Claim:
     undefined: str = ""
 
 
-def read_claims(path: str | Path, schema_path: str | Path) -> tuple[Claim, ...]:
-    """Read claims, validated by the schema and against :data:`COLUMNS`."""
-    content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    schema = yaml.safe_load(Path(schema_path).read_text(encoding="utf-8"))
-    error = jsonschema.exceptions.best_match(
-        jsonschema.Draft202012Validator(schema).iter_errors(content)
-    )
-    if error is not None:
-        raise ValueError(f"{path}: {_place(content, error.absolute_path)}: {error.message}")
-    claims = tuple(_claim(entry) for entry in content["claims"])
+def read_claims(
+    path: str | Path, schema_path: str | Path, datasets: Collection[str] | None = None
+) -> tuple[Claim, ...]:
+    """Read claims, validated by the schema, against :data:`COLUMNS` and by the names in them.
+
+    datasets : those that there are; None for any.
+    """
+    content = read_yaml(path)
+    try:
+        check(content, schema_path)
+        claims = tuple(_claim(entry, datasets) for entry in content["claims"])
+    except ValueError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
     names = [claim.id for claim in claims]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"{path}: more than one claim has the id {', '.join(twice)}")
+        raise ConfigurationError(f"{path}: more than one claim has the id {', '.join(twice)}")
     return claims
 
 
-def _place(content: Any, steps: Sequence[str | int]) -> str:
-    """Where in the file an error is, with the id of the claim instead of its number."""
-    words = [str(step) for step in steps]
-    if len(words) > 1 and words[0] == "claims":
-        entry = content["claims"][int(words[1])]
-        words[:2] = [f"claim {entry.get('id', words[1]) if isinstance(entry, dict) else words[1]}"]
-    return ", ".join(words) or "the file"
-
-
-def _claim(entry: Mapping[str, Any]) -> Claim:
+def _claim(entry: Mapping[str, Any], datasets: Collection[str] | None) -> Claim:
     needs = tuple(entry["needs"])
     try:
         for table in needs:
             pick(COLUMNS, table, "table")
         checks = tuple(_check(check, needs) for check in entry.get("checks", ()))
+        for one in checks:
+            _check_names(one, datasets)
         if checks and (unused := set(needs) - {s.table for c in checks for s in _sides(c)}):
             raise ValueError(f"needs {', '.join(sorted(unused))}, which no check uses")
     except ValueError as error:
-        raise ValueError(f"claim {entry['id']}: {error}") from None
+        raise ValueError(f"claims[{entry['id']}]: {error}") from None
     texts = {key: entry.get(key, "") for key in ("reading", "undefined")}
     return Claim(entry["id"], entry["quotation"], entry["where"], needs, checks, **texts)
 
@@ -200,6 +196,30 @@ def _check(entry: Mapping[str, Any], needs: tuple[str, ...]) -> Check:
     for column in per:
         pick(dict.fromkeys(COLUMNS[left.table]), column, f"column of table {left.table}")
     return check
+
+
+def _check_names(check: Check, datasets: Collection[str] | None) -> None:
+    """Methods, corruptions and data sets that a check names."""
+    for conditions in (check.per or {}, *(side.where for side in _sides(check))):
+        for name in _words(conditions.get("method", ())):
+            if name != "nddv":
+                get_method(name)
+        for name in _words(conditions.get("corruption", ())):
+            parse_corruption(name)
+        for name in _words(conditions.get("dataset", ())):
+            if datasets is not None:
+                pick(dict.fromkeys(datasets), name.partition("@")[0], "data set")
+
+
+def _words(values: Any) -> Iterator[str]:
+    """The words of a condition."""
+    if isinstance(values, str):
+        yield values
+    elif isinstance(values, Mapping):
+        yield from _words(values["not"])
+    elif isinstance(values, Sequence):
+        for value in values:
+            yield from _words(value)
 
 
 def _sides(check: Check) -> Iterator[Selection]:

@@ -18,9 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pandas as pd
-import yaml
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 from PIL import Image
@@ -68,30 +66,6 @@ class TextTable:
     @property
     def long(self) -> bool:
         return len(self.rows) > LONG_TABLE
-
-
-def read_report(path: str | Path, schema_path: str | Path) -> dict[str, Any]:
-    """Read what the page shows, validated by the schema; nothing may be shown twice."""
-    content: dict[str, Any] = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    schema = yaml.safe_load(Path(schema_path).read_text(encoding="utf-8"))
-    error = jsonschema.exceptions.best_match(
-        jsonschema.Draft202012Validator(schema).iter_errors(content)
-    )
-    if error is not None:
-        place = "/".join(str(step) for step in error.absolute_path)
-        raise ValueError(f"{path}: {place or 'top level'}: {error.message}")
-    for kind in ("table", "figure"):
-        names = shown(content, kind)
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"{path}: {kind} {', '.join(twice)} is shown twice")
-    return content
-
-
-def shown(report: Mapping[str, Any], kind: str) -> list[str]:
-    """The names of the tables (``"table"``) or figures (``"figure"``) of a report, in order."""
-    items = [item for section in report["sections"] for item in section.get("contents", [])]
-    return [item[kind] for item in items if kind in item]
 
 
 def read_markdown(path: str | Path) -> TextTable:

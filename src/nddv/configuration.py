@@ -1,0 +1,197 @@
+"""The configuration of the workflow, checked before anything runs.
+
+The schemas say which keys there are and what they hold; here is what schemas cannot say: that every
+data set, encoder, method, setting and corruption that is named is one that there is. All mistakes
+are a :class:`~nddv.schemas.ConfigurationError`, one line that names the key.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from nddv.methods import OPENDATAVAL_PREFIX, get_method
+from nddv.names import hint, pick
+from nddv.problems.addresses import parse_corruption
+from nddv.problems.registry import check_name, split_name
+from nddv.schemas import ConfigurationError, check, fault, read_schema
+from nddv.variants import META_SIZE, VARIANT_READOUTS, Variant, split_variant
+
+Config = Mapping[str, Any]
+REGISTRIES = ("datasets", "encoders", "settings")
+OPENDATAVAL_NAME = re.compile(rf"{OPENDATAVAL_PREFIX}[A-Za-z]+")
+
+
+def check_configuration(config: Config, schemas: str | Path) -> None:
+    """Raise for the first mistake in a configuration.
+
+    Parameters
+    ----------
+    config : all of it, as Snakemake has merged it.
+    schemas : the folder of the schemas.
+    """
+    check(config, Path(schemas, "config.schema.yaml"))
+    settings = Path(schemas, "methods.schema.yaml")
+    _check_sources(config)
+    _check_encoders(config["encoders"])
+    for where, name in _named(config, "dataset", "datasets"):
+        _at(where, check_name, name, config["datasets"], config["encoders"])
+        _at(where, _check_own_file, config["datasets"][split_name(name)[0]])
+    for where, name in _named(config, "corruption", "corruptions"):
+        _at(where, _check_corruption, name, where.startswith("audits."))
+    _check_repetitions(config)
+    _check_sizes(config)
+    for where, name in _named(config, "methods", "controls"):
+        _at(where, _check_method, name, config, settings, not where.startswith("timings."))
+    for parameter, values in config["sensitivity"]["grid"].items():
+        where = f"sensitivity.grid.{parameter}"
+        for i, value in enumerate(values):
+            _at(f"{where}[{i}]", _check_variant, Variant(parameter, value), config, settings)
+
+
+def _at(where: str, function: Callable[..., object], *arguments: Any) -> None:
+    """Call a check; its error then says where."""
+    try:
+        function(*arguments)
+    except ValueError as error:
+        raise ConfigurationError(f"{where}: {error}") from None
+
+
+def _named(content: Any, *keys: str, where: str = "") -> Iterator[tuple[str, Any]]:
+    """What stands under some keys, lists item by item, and where; not in the registries."""
+    if isinstance(content, list):
+        for i, one in enumerate(content):
+            yield from _named(one, *keys, where=f"{where}[{i}]")
+    elif isinstance(content, Mapping):
+        for key, one in content.items():
+            path = f"{where}.{key}" if where else key
+            if path in REGISTRIES:
+                continue
+            if key not in keys:
+                yield from _named(one, *keys, where=path)
+            elif isinstance(one, list):
+                yield from ((f"{path}[{i}]", item) for i, item in enumerate(one))
+            else:
+                yield path, one
+
+
+def _check_corruption(name: str, clean_too: bool) -> None:
+    if not parse_corruption(name) and not clean_too:
+        raise ValueError("'clean' leaves nothing to detect: only audits take it")
+
+
+def _check_repetitions(config: Config) -> None:
+    """No table has a problem twice."""
+    tables = {"problems": [(p["dataset"], p["n"], p["corruption"]) for p in config["problems"]]}
+    for name, entry in config["experiments"].items():
+        tables[f"experiments.{name}"] = [
+            (dataset, n, corruption)
+            for grid in entry["grids"]
+            for dataset in grid["datasets"]
+            for n in grid["n"]
+            for corruption in grid["corruptions"]
+        ]
+    for where, problems in tables.items():
+        seen = set()
+        for dataset, n, corruption in problems:
+            if (dataset, n, corruption) in seen:
+                raise ConfigurationError(f"{where}: {dataset}/n{n}/{corruption} is listed twice")
+            seen.add((dataset, n, corruption))
+
+
+def _check_sizes(config: Config) -> None:
+    """Every part of every problem has rows."""
+    points = [n for where, n in _named(config, "n") if not where.startswith("timings.")]
+    for part, size in config["sizes"].items():
+        if size < 1 and round(size * min(points)) < 1:
+            raise ConfigurationError(
+                f"sizes.{part}: {size} of n = {min(points)} is less than a row"
+            )
+
+
+# ------------------------------------------------------------------ methods
+
+
+def _check_method(name: str, config: Config, settings: Path, variants: bool) -> None:
+    if name.startswith(OPENDATAVAL_PREFIX):
+        if not OPENDATAVAL_NAME.fullmatch(name):
+            raise ValueError(f"unknown method {name!r}; OpenDataVal's are named as odv:DataBanzhaf")
+        return
+    get_method(name)
+    base, variant = split_variant(name)
+    if variant is None:
+        return
+    if not variants:
+        raise ValueError(f"{name!r}: variants are not timed; name {base!r}")
+    if base not in VARIANT_READOUTS:
+        raise ValueError(f"{name!r}: variants have the readouts {', '.join(VARIANT_READOUTS)}")
+    _check_variant(variant, config, settings)
+
+
+def _check_variant(variant: Variant, config: Config, settings: Path) -> None:
+    """One setting of NDDV: whether there is such a setting, and it may have that value."""
+    parameter, value = variant.parameter, variant.setting
+    if parameter == META_SIZE:
+        size, n = config["sizes"]["meta"], config["sensitivity"]["problem"]["n"]
+        rows = size if isinstance(size, int) else round(size * n)
+        if not (isinstance(value, int) and 1 <= value <= rows):
+            raise ValueError(f"{META_SIZE} must be a whole number from 1 to {rows}, not {value!r}")
+        return
+    known = read_schema(settings)["properties"]["nddv"]["properties"]
+    pick({**known, META_SIZE: None}, parameter, "setting of NDDV")
+    found = fault({"nddv": {parameter: value}}, settings)
+    if found is not None:
+        raise ValueError(f"{parameter} {found[1]}")
+
+
+# ------------------------------------------------------------------ registries
+
+
+def _check_own_file(entry: Config) -> None:
+    path = Path(entry.get("path", ".")).expanduser()
+    # Snakemake would take older results for good where their input is gone.
+    if not path.exists():
+        raise ValueError(f"there is no file {path}, seen from {Path.cwd()}")
+
+
+def _check_sources(config: Config) -> None:
+    for name, entry in config["datasets"].items():
+        for i, source in enumerate(entry.get("sources", [])):
+            where = f"datasets.{name}.sources[{i}]"
+            if "encoder" in source:
+                _at(f"{where}.encoder", pick, config["encoders"], source["encoder"], "encoder")
+            if entry["data"] == "table" and "target" not in {**entry, **source}:
+                raise ConfigurationError(f"{where}: the key 'target' is missing, here and above")
+
+
+def _check_encoders(encoders: Config) -> None:
+    """Whether the functions of the library that encoders name are there and have such settings."""
+    for name, entry in encoders.items():
+        module, _, function = entry["function"].partition(":")
+        if not module.startswith("nddv."):
+            continue  # one's own: known when it is loaded
+        source = Path(__file__).parent.joinpath(*module.split(".")[1:]).with_suffix(".py")
+        where = f"encoders.{name}"
+        if not source.exists():
+            known = [
+                f"nddv.problems.encoders.{one.stem}" for one in source.parent.glob("[a-z]*.py")
+            ]
+            raise ConfigurationError(
+                f"{where}.function: no module {module!r}; {hint(module, known)}"
+            )
+        functions = {
+            one.name: one.args
+            for one in ast.parse(source.read_bytes()).body
+            if isinstance(one, ast.FunctionDef)
+        }
+        _at(f"{where}.function", pick, functions, function, f"function of {module}")
+        taken = functions[function]
+        settings = [one.arg for one in [*taken.args[2:], *taken.kwonlyargs]]
+        for key in entry.get("settings", {}):
+            if key not in settings and not taken.kwarg:
+                raise ConfigurationError(
+                    f"{where}.settings.{key}: unknown key; {hint(key, settings)}"
+                )

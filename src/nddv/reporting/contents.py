@@ -1,0 +1,48 @@
+"""What the page of the report shows: ``config/report.yaml``, read and checked.
+
+Apart from the page, because the Snakefile checks this file before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from nddv.names import pick
+from nddv.reporting.catalogue import FIGURES
+from nddv.schemas import ConfigurationError, check, read_yaml
+
+
+def read_report(path: str | Path, schema_path: str | Path) -> dict[str, Any]:
+    """Read what the page shows, validated by the schema; nothing may be shown twice."""
+    content: dict[str, Any] = read_yaml(path)
+    try:
+        check(content, schema_path)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+    for kind in ("table", "figure"):
+        names = shown(content, kind)
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ConfigurationError(f"{path}: {kind} {', '.join(twice)} is shown twice")
+    return content
+
+
+def check_report(path: str | Path, schema_path: str | Path, tables: Collection[str]) -> None:
+    """Raise where a page would show a table or figure that no configuration makes."""
+    content = read_report(path, schema_path)
+    try:
+        for name in shown(content, "figure"):
+            pick(FIGURES, name, "figure")
+        for name in shown(content, "table"):
+            if not name.startswith("detection_n"):  # of any number of points
+                pick(dict.fromkeys(tables), name, "table")
+    except ValueError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+
+
+def shown(report: Mapping[str, Any], kind: str) -> list[str]:
+    """The names of the tables (``"table"``) or figures (``"figure"``) of a report, in order."""
+    items = [item for section in report["sections"] for item in section.get("contents", [])]
+    return [item[kind] for item in items if kind in item]

@@ -1,0 +1,287 @@
+"""Files of settings against their schemas: a mistake is one line that names its key.
+
+    settings.nddv.epochz: unknown key; did you mean 'epochs'?
+    problems[3].n: must be at least 10, not -5
+
+A schema is JSON Schema written as YAML, ``workflow/schemas/*.schema.yaml``. Needs jsonschema and
+PyYAML, which Snakemake brings, and the standard library.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
+from jsonschema.exceptions import best_match
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+
+from nddv.names import hint, nearest
+
+DEEPEST = 40  # levels of a file; more are a mistake, or an entry that contains itself
+SHOWN_LETTERS = 60
+TYPES = {
+    "object": "a mapping of keys to values",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+}
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
+
+
+class ConfigurationError(ValueError):
+    """A mistake in a file of settings, in one line: where it is, and what would be right."""
+
+
+def read_yaml(path: str | Path) -> Any:
+    """Read a YAML file; a broken one is an error of one line."""
+    try:
+        return yaml.load(Path(path).read_bytes(), Loader=_Loader)
+    # besides its own errors PyYAML hands on those of impossible dates and numbers
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path} is not YAML: {_one_line(str(error))}") from None
+
+
+@cache
+def read_schema(path: Path) -> dict[str, Any]:
+    """Read a schema; once, for a schema is part of the program."""
+    content: dict[str, Any] = read_yaml(path)
+    return content
+
+
+def check(content: Any, schema: str | Path) -> None:
+    """Raise where some content does not fit the schema in a file."""
+    found = fault(content, schema)
+    if found is not None:
+        where, what = found
+        raise ConfigurationError(f"{where or 'the file'}: {what}")
+
+
+def fault(content: Any, schema: str | Path) -> tuple[str, str] | None:
+    """Where the mistake is that is most worth mending first, and what it is; None without any."""
+    for steps, what in _not_plain(content):
+        return place(content, steps), what
+    validator = _validator(Path(schema).resolve())
+    errors = list(validator.iter_errors(content))
+    # A key that was misspelt is also one that is missing: what was written is said first.
+    unknown = [error for error in errors if error.validator == "additionalProperties"]
+    error = best_match(unknown or errors)
+    if error is None:
+        return None
+    steps, say = tuple(error.absolute_path), _SENTENCES.get(str(error.validator), _description)
+    if say is _unknown_key:
+        steps = (*steps, _unknown_keys(error)[0])
+    what = say(error)
+    if error.validator == "required" and "title" not in error.instance:
+        what += _for_another_name(content, steps)
+    return place(content, steps), what
+
+
+def place(content: Any, steps: Sequence[str | int]) -> str:
+    """Steps into some content as ``problems[3].n``; an entry with an ``id`` goes by that."""
+    text = ""
+    for step in steps:
+        content = _below(content, step)
+        if isinstance(step, int):
+            name = content.get("id", step) if isinstance(content, Mapping) else step
+            text += f"[{_brief(_one_line(str(name)))}]"
+        else:
+            text += ("." if text else "") + (_brief(_one_line(step)) or "''")
+    return text
+
+
+def shown(value: Any) -> str:
+    """A value as a sentence can hold it."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if value is None or isinstance(value, bool):
+        return str({None: "null", True: "true", False: "false"}[value])
+    try:
+        text = repr(value)
+    except ValueError:  # a number of thousands of digits
+        text = "a very long number"
+    return _brief(text)
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= SHOWN_LETTERS else text[: SHOWN_LETTERS - 1] + "…"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _below(content: Any, step: str | int) -> Any:
+    try:
+        return content[step]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _not_plain(content: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What YAML can say and JSON cannot: keys that are no text, dates, numbers like .nan."""
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), content)]
+    while waiting:
+        steps, value = waiting.pop()
+        if len(steps) > DEEPEST:
+            yield steps[:3], "nested too deeply"
+            return
+        if isinstance(value, Mapping):
+            for key in value:
+                if not isinstance(key, str):
+                    yield steps, f"the key {shown(key)} is not text: put it in quotes"
+            waiting += [((*steps, key), one) for key, one in value.items()]
+        elif isinstance(value, list):
+            waiting += [((*steps, i), one) for i, one in enumerate(value)]
+        elif isinstance(value, float) and math.isnan(value):  # neither too small nor too large
+            yield steps, "must be a number, not nan"
+        elif isinstance(value, date):
+            yield steps, f"{value} is read as a date: put it in quotes if it is text"
+        elif not isinstance(value, str | int | float | None):
+            yield steps, f"holds a {type(value).__name__}, which no setting is"
+
+
+# ------------------------------------------------------------------ jsonschema
+
+
+def _is_whole(_: Any, value: Any) -> bool:
+    """Not 60.0, which JSON Schema takes for a whole number: files are named by these numbers."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_Validator = validators.extend(
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_whole),
+)
+_formats = FormatChecker(formats=())
+
+
+@_formats.checks("class-pattern")
+def _is_class_pattern(value: object) -> bool:
+    """A regular expression with one group."""
+    try:
+        return not isinstance(value, str) or re.compile(value).groups == 1
+    except re.error:
+        return False
+
+
+@cache
+def _validator(path: Path) -> Any:
+    """Of a schema, which may refer to others in its folder by their names."""
+    beside = [(one.name, read_schema(one)) for one in path.parent.glob("*.schema.yaml")]
+    registry: Registry[Any] = Registry().with_resources(
+        (name, DRAFT202012.create_resource(content)) for name, content in beside
+    )
+    schema = read_schema(path)
+    return _Validator(schema, registry=registry.crawl(), format_checker=_formats)
+
+
+# ------------------------------------------------------------------ sentences
+
+
+def _unknown_keys(error: ValidationError) -> list[str]:
+    known, patterns = error.schema.get("properties", {}), error.schema.get("patternProperties", {})
+    return [
+        key
+        for key in error.instance
+        if key not in known and not any(re.search(pattern, key) for pattern in patterns)
+    ]
+
+
+def _unknown_key(error: ValidationError) -> str:
+    return f"unknown key; {hint(_unknown_keys(error)[0], error.schema.get('properties', {}))}"
+
+
+def _missing_key(error: ValidationError) -> str:
+    missing = [key for key in error.validator_value if key not in error.instance]
+    return f"the key {missing[0]!r} is missing"
+
+
+def _for_another_name(content: Any, steps: Sequence[str | int]) -> str:
+    """An entry without a title may be meant to overlay one that has, with a name much like it."""
+    if len(steps) != 2 or not isinstance(steps[1], str):
+        return ""
+    titled = [name for name, one in content[steps[0]].items() if "title" in (one or ())]
+    near = nearest(steps[1], titled)
+    return f"; or did you mean {near!r}?" if near else ""
+
+
+def _wrong_type(error: ValidationError) -> str:
+    wanted = error.validator_value
+    names = " or ".join(TYPES[one] for one in ([wanted] if isinstance(wanted, str) else wanted))
+    value = error.instance
+    remedy = ""
+    if isinstance(value, str) and "number" in str(wanted) and _is_number(value):
+        remedy = "; without quotes, and with a point and a sign in the exponent, as in 1.0e-3"
+    return f"must be {names}, not {shown(value)}{remedy}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _not_a_choice(error: ValidationError) -> str:
+    value, choices = error.instance, error.validator_value
+    if not isinstance(value, str):
+        return f"must be one of {', '.join(map(str, choices))}, not {shown(value)}"
+    return f"unknown name {shown(value)}; {hint(value, map(str, choices))}"
+
+
+def _twice(error: ValidationError) -> str:
+    items = error.instance
+    repeated = next((one for i, one in enumerate(items) if one in items[:i]), None)
+    return f"{shown(repeated)} is listed twice"
+
+
+def _description(error: ValidationError) -> str:
+    """For rules that only their description can put into words."""
+    wanted = error.schema.get("description", "")
+    return f"{shown(error.instance)} does not fit" + (f": {wanted.rstrip('.')}" if wanted else "")
+
+
+def _bound(words: str) -> Callable[[ValidationError], str]:
+    return lambda error: f"must be {words} {error.validator_value}, not {shown(error.instance)}"
+
+
+def _empty(error: ValidationError) -> str:
+    what = "letters" if isinstance(error.instance, str) else "entries"
+    return f"has too few {what}: {len(error.instance)}, and needs {error.validator_value}"
+
+
+def _choice_of_keys(error: ValidationError) -> str:
+    """Of alternatives that differ in the keys they need."""
+    names = " or ".join(key for one in error.validator_value for key in one["required"])
+    return f"needs one of the keys {names}, and one only"
+
+
+_SENTENCES: dict[str, Callable[[ValidationError], str]] = {
+    "additionalProperties": _unknown_key,
+    "required": _missing_key,
+    "type": _wrong_type,
+    "enum": _not_a_choice,
+    "uniqueItems": _twice,
+    "minimum": _bound("at least"),
+    "maximum": _bound("at most"),
+    "exclusiveMinimum": _bound("above"),
+    "exclusiveMaximum": _bound("below"),
+    "multipleOf": _bound("a multiple of"),
+    "minItems": _empty,
+    "minProperties": _empty,
+    "minLength": _empty,
+    "oneOf": _choice_of_keys,
+}
