@@ -14,7 +14,22 @@ import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 settings.register_profile("nddv", deadline=None, derandomize=True, print_blob=True)
+# Other examples every time: pytest --hypothesis-profile=random
+settings.register_profile("random", settings.get_profile("nddv"), derandomize=False)
 settings.load_profile("nddv")
+
+
+@pytest.fixture(scope="session")
+def says_why():
+    """A function that checks an error meant for users: one line of words, not too long."""
+
+    def check(error: Exception) -> None:
+        text = str(error)
+        assert len(text.split()) >= 3, f"{type(error).__name__} says only {text!r}"
+        assert not set("\n\r") & set(text), f"not one line: {text!r}"
+        assert len(text) < 1000, f"{len(text)} letters: {text[:200]}"
+
+    return check
 
 
 @pytest.fixture(scope="session")

@@ -28,12 +28,14 @@ from nddv.folds import Fold, FoldPlan, assemble, held_out_parts, train_folds
 from nddv.stored import StoredRows
 from nddv.validation import (
     check_features,
+    check_finite,
     check_settings,
     check_size,
     check_targets,
     check_task,
     column_names,
     encode_labels,
+    standardise_targets,
 )
 from nddv.values import Values
 
@@ -203,6 +205,11 @@ class NDDV(BaseEstimator):
             them a stratified part of the training points is held out, and a second run, which
             holds another part out, values those points (and only those).
         X_valid, y_valid : data that the utility of "participation" is measured on; default: meta.
+
+        Raises
+        ------
+        ValueError : a setting, or the data, cannot be used; it says which, and why.
+        FloatingPointError : the training, or a readout of it, left the finite numbers.
         """
         start = time.perf_counter()
         plans = self._plan(X, y, X_meta, y_meta, X_valid, y_valid)
@@ -265,7 +272,7 @@ class NDDV(BaseEstimator):
             return x, codes
         numbers = labels.astype(np.float64)
         self._target_mean, self._target_scale = float(numbers.mean()), float(numbers.std())
-        return x, (numbers - self._target_mean) / self._target_scale
+        return x, standardise_targets(numbers, self._target_mean, self._target_scale, "y")
 
     def _check_side(self, name: str, X: Any, y: Any) -> Side | None:
         """Meta or validation data, coded as the training data are; None if not given."""
@@ -282,7 +289,8 @@ class NDDV(BaseEstimator):
         labels = check_targets(y, x.shape[0], f"y_{name}", f"X_{name}")
         if self.task_ == "classification":
             return Side(x, encode_labels(labels, f"y_{name}", self.classes_)[1])
-        return Side(x, (labels.astype(np.float64) - self._target_mean) / self._target_scale)
+        mean, scale = self._target_mean, self._target_scale
+        return Side(x, standardise_targets(labels, mean, scale, f"y_{name}"))
 
     # ------------------------------------------------------------------ runs
 
@@ -359,7 +367,7 @@ class NDDV(BaseEstimator):
             bar.set_description("replaying")
             bar.reset(total=self.trajectories * sum(fold.run.steps for fold in self._folds))
         parts = [f.sensitivities(readout, self.trajectories, bar.update) for f in self._folds]
-        return assemble(self._folds, parts)
+        return check_finite(assemble(self._folds, parts), readout)
 
     def _set_results(self, sensitivities: NDArray[np.float64]) -> None:
         """Set the fitted attributes from sensitivities (M, n)."""

@@ -21,6 +21,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -186,6 +187,12 @@ def _imported_from(library: str, source: Path) -> list[str]:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the numerical packages that are installed."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
+    # once: the metadata of five packages take as long to read as a small model to fit
     found = {"python": platform.python_version()}
     for package in RECORDED_PACKAGES:
         try:

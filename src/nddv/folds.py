@@ -96,6 +96,12 @@ def train_folds(plans: Sequence[FoldPlan], on_epoch: Callable[[Run], None]) -> l
                     f"training diverged in epoch {len(run.history)}: lower learning_rate "
                     f"(now {first.training.learning_rate})"
                 )
+            if not np.isfinite(run.history[-1]["meta_loss"]):
+                raise FloatingPointError(
+                    f"the loss on the meta data is not finite in epoch {len(run.history)}: are "
+                    "they on the scale of X and y? if so, lower learning_rate "
+                    f"(now {first.training.learning_rate})"
+                )
             path(run, scores)
             if trace is not None:
                 trace(run, scores)

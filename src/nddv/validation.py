@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from numbers import Real
+import reprlib
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.multiclass import type_of_target
 
+from nddv.names import nearest
 from nddv.stored import StoredRows
 
 MINIMUM_ROWS = 10
 PIECE = 16384  # rows that are looked at together
+FARTHEST = 1e12  # standard deviations of y that other targets may lie away
+FLOAT32_END = 3e38
+LARGEST = 1_000_000  # of a setting that counts something: more is a slip, or beyond any memory
 TASKS = ("auto", "classification", "regression")
-
-
-CHOICES = {
+CHOICES: dict[str, tuple[Any, ...]] = {
     "readout": ("terminal", "path", "participation"),
+    "task": TASKS,
+    "control": ("kan", "mlp", "open_loop"),
+    "nu": (0.5, 1.5, 2.5, np.inf),
+    "optimizer": ("adamw", "sgd"),
+    "schedule": ("constant", "linear", "cosine"),
+    "pairing": ("exact", "literal"),
+    "reweighting": ("lookahead", "penalty", "none"),
     "checkpoints": ("auto", "all", "sqrt"),
     "dtype": ("float32", "float64"),
     "device": ("auto", "cpu", "cuda"),
+    "layer_trace": (False, True),
+    "progress": (False, True),
 }
 POSITIVE_INTEGERS = (
     *("width", "steps", "hidden", "epochs", "batch_size", "trajectories"),
@@ -38,29 +48,57 @@ NOT_NEGATIVE = ("interaction", "diffusion", "running_cost", "weight_decay", "mom
 def check_settings(settings: dict[str, Any]) -> None:
     """Settings of the estimator that can be judged without data."""
     for name, known in CHOICES.items():
-        if settings[name] not in known:
-            raise ValueError(f"unknown {name} {settings[name]!r}: choose one of {', '.join(known)}")
+        _check_choice(name, settings[name], known)
     for name in POSITIVE_INTEGERS:
-        if not (isinstance(settings[name], (int, np.integer)) and settings[name] > 0):
-            raise ValueError(f"{name} must be a positive integer, got {settings[name]!r}")
-    for name in (*POSITIVE, *NOT_NEGATIVE):
+        if not (_is_integer(settings[name]) and settings[name] > 0):
+            raise ValueError(f"{name} must be a positive integer, got {_shown(settings[name])}")
+    for name in (*POSITIVE, *NOT_NEGATIVE, "meta_fraction"):
         number = settings[name]
-        if not isinstance(number, (Real, np.number)) or not 0 <= float(number) < np.inf:
-            raise ValueError(f"{name} must be a finite number >= 0, got {number!r}")
+        real = isinstance(number, (int, float, np.integer, np.floating))
+        # compared, not converted: a whole number may be too long for a float
+        if not real or isinstance(number, bool) or not 0 <= number < FLOAT32_END:
+            raise ValueError(f"{name} must be a finite number >= 0, got {_shown(number)}")
         if number == 0 and name in POSITIVE:
             raise ValueError(f"{name} must be positive")
+    if not (_is_integer(settings["centers"]) and settings["centers"] > 1):
+        raise ValueError(f"centers must be an integer above 1, got {_shown(settings['centers'])}")
+    for name in ("centers", *POSITIVE_INTEGERS):
+        if settings[name] > LARGEST:
+            raise ValueError(f"{name} must be at most {LARGEST:,}, got {_shown(settings[name])}")
     if settings["momentum"] >= 1:
         raise ValueError(f"momentum must be below 1, got {settings['momentum']!r}")
-    if not (isinstance(settings["centers"], (int, np.integer)) and settings["centers"] > 1):
-        raise ValueError(f"centers must be an integer above 1, got {settings['centers']!r}")
     if not 0 < settings["meta_fraction"] <= 0.5:
         raise ValueError(f"meta_fraction must be in (0, 0.5], got {settings['meta_fraction']!r}")
     block = settings["block_size"]
-    if block != "auto" and not (isinstance(block, (int, np.integer)) and block > 0):
-        raise ValueError(f'block_size must be a positive integer or "auto", got {block!r}')
+    whole = _is_integer(block) and 0 < block <= LARGEST
+    if not (whole or (isinstance(block, str) and block == "auto")):
+        raise ValueError(f'block_size must be a positive integer or "auto", got {_shown(block)}')
     seed = settings["random_state"]
-    if seed is not None and not (isinstance(seed, (int, np.integer)) and seed >= 0):
-        raise ValueError(f"random_state must be an integer >= 0 or None, got {seed!r}")
+    if seed is not None and not (_is_integer(seed) and 0 <= seed < 2**63):
+        raise ValueError(f"random_state must be an integer >= 0 or None, got {_shown(seed)}")
+
+
+def _check_choice(name: str, value: Any, known: tuple[Any, ...]) -> None:
+    # the type is looked at first: an array is neither equal to a word nor unequal
+    if isinstance(value, (str, int, float, np.bool_)) and value in known:
+        return
+    near = nearest(value, map(str, known)) if isinstance(value, str) else None
+    if near is not None:
+        raise ValueError(f"unknown {name} {value!r}; did you mean {near!r}?")
+    names = ", ".join(map(str, known))
+    raise ValueError(f"unknown {name} {_shown(value)}: choose one of {names}")
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _shown(value: Any) -> str:
+    """Anything in one short line."""
+    try:
+        return " ".join(reprlib.repr(value).split())
+    except Exception:  # an object may not be able to say what it is
+        return f"something of type {type(value).__name__}"
 
 
 def check_features(x: Any, name: str, columns: list[str] | None = None) -> Any:
@@ -105,7 +143,10 @@ def check_features(x: Any, name: str, columns: list[str] | None = None) -> Any:
 
 def check_targets(y: Any, rows: int, name: str, of: str) -> NDArray[Any]:
     """A one-dimensional array of `rows` labels or numbers without missing entries."""
-    array = y.to_numpy() if isinstance(y, (pd.Series, pd.Index)) else np.asarray(y)
+    try:
+        array = y.to_numpy() if isinstance(y, (pd.Series, pd.Index)) else np.asarray(y)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} is not a list of labels or numbers") from None
     if array.dtype == object and array.ndim == 1:
         array = pd.Series(array).infer_objects().to_numpy()  # numbers that came as objects
     if array.ndim == 2 and array.shape[1] == 1:
@@ -127,10 +168,9 @@ def check_targets(y: Any, rows: int, name: str, of: str) -> NDArray[Any]:
 
 def check_task(task: str, y: NDArray[Any]) -> str:
     """Decide between classification and regression."""
-    if task not in TASKS:
-        raise ValueError(f"unknown task {task!r}: choose one of {TASKS}")
+    _check_choice("task", task, TASKS)
     if task == "auto":
-        continuous = y.dtype.kind == "f" and type_of_target(y) == "continuous"
+        continuous = y.dtype.kind == "f" and _has_fractions(y)
         task = "regression" if continuous else "classification"
         distinct = len(np.unique(_comparable(y)))
         if not continuous and distinct > max(20, len(y) // 10):
@@ -141,9 +181,44 @@ def check_task(task: str, y: NDArray[Any]) -> str:
     if task == "regression":
         if y.dtype.kind not in "fiub":
             raise ValueError(f"regression needs numeric targets, got dtype {y.dtype}")
-        if np.ptp(y.astype(float)) == 0:
+        with np.errstate(all="ignore"):
+            numbers = y.astype(np.float64)
+            equal, spread = numbers.min() == numbers.max(), numbers.std()
+        if equal:
             raise ValueError("all targets are equal: there is nothing to learn")
+        if not 0 < spread < np.inf:
+            raise ValueError("the targets are too large or too close to square: rescale y")
     return task
+
+
+def _has_fractions(y: NDArray[Any]) -> bool:
+    """Whether these are measurements; all floats are whole from 2^53 on, where none are codes."""
+    return bool(((y != np.trunc(y)) | (np.abs(y) >= 2**53)).any())
+
+
+def standardise_targets(
+    y: NDArray[Any], mean: float, scale: float, name: str
+) -> NDArray[np.float64]:
+    """Targets of a regression on the scale of the training targets."""
+    if y.dtype.kind not in "fiub":
+        raise ValueError(f"{name} has dtype {y.dtype}, but y is numeric: make it numeric")
+    with np.errstate(all="ignore"):
+        standard = (y.astype(np.float64) - mean) / scale
+    far = ~(np.abs(standard) < FARTHEST)
+    if far.any():
+        row = int(far.argmax())
+        raise ValueError(f"{name} is far beyond the targets of y in row {row}: correct or rescale")
+    return np.asarray(standard)
+
+
+def check_finite(sensitivities: NDArray[np.float64], readout: str) -> NDArray[np.float64]:
+    """Sensitivities as they are; those of a run that went astray are refused."""
+    if not (np.abs(sensitivities) < 1e300).all():
+        raise FloatingPointError(
+            f"the {readout} readout of this run is not finite: lower learning_rate, interaction, "
+            "diffusion or horizon"
+        )
+    return sensitivities
 
 
 def encode_labels(
@@ -217,16 +292,19 @@ def _frame_to_array(x: pd.DataFrame, name: str) -> NDArray[Any]:
 
 
 def _dense(x: Any, name: str) -> NDArray[Any]:
-    x = np.asarray(x)
+    try:
+        x = np.asarray(x)
+    except (TypeError, ValueError):  # rows of different lengths, or what is no array at all
+        raise ValueError(f"{name} is not a table of numbers: give rows of equal length") from None
     if x.ndim != 2:
         raise ValueError(f"{name} must be two-dimensional (rows, features), got shape {x.shape}")
     if x.dtype == object:
         try:
             x = x.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             row, column = _first_not_numeric(x)
             raise ValueError(
-                f"{name} is not numeric: row {row}, column {column} holds {x[row, column]!r}"
+                f"{name} is not numeric: row {row}, column {column} holds {_shown(x[row, column])}"
             ) from None
     if x.dtype.kind not in "fiub":
         raise ValueError(f"{name} has dtype {x.dtype}: make it numeric")
@@ -237,7 +315,7 @@ def _first_not_numeric(x: NDArray[Any]) -> tuple[int, int]:
     for (row, column), value in np.ndenumerate(x):
         try:
             float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return row, column
     raise AssertionError("every entry is numeric")
 

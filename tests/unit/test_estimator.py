@@ -407,7 +407,7 @@ def test_bad_input_is_named_with_its_remedy(case: str) -> None:
         ({"optimizer": "lion"}, "unknown optimizer"),
         ({"reweighting": "learned"}, "unknown reweighting"),
         ({"dtype": "float16"}, "unknown dtype"),
-        ({"nu": 0.9}, "no closed form"),
+        ({"nu": 0.9}, "unknown nu 0.9: choose one of 0.5, 1.5, 2.5, inf"),
         ({"epochs": 0}, "epochs must be a positive integer"),
         ({"batch_size": 6.5}, "batch_size must be a positive integer"),
         ({"learning_rate": -1.0}, "learning_rate must be a finite number >= 0"),

@@ -52,8 +52,10 @@ class Rows:
     ) -> Rows:
         """Training rows, standardised by their own mean and standard deviation."""
         mean, std = _moments(x, index)
-        # a constant column has a spread of a few units in the last place of its mean
-        varies = std > 8 * np.finfo(x.dtype).eps * np.abs(mean)
+        # a constant column has a spread of a few units in the last place of its mean; and the
+        # inverse of what is hardly a number would not be one
+        numbers = np.finfo(x.dtype)
+        varies = std > np.maximum(8 * numbers.eps * np.abs(mean), 1e4 * numbers.tiny)
         if not varies.any():
             raise ValueError("no feature varies among the training rows")
         inverse = np.where(varies, 1.0 / np.where(varies, std, 1.0), 0.0)
