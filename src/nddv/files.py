@@ -17,13 +17,14 @@ import sys
 import tempfile
 import time
 import traceback
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from nddv.messages import one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,10 +85,14 @@ def load_arrays(path: str | Path) -> dict[str, np.ndarray]:
         if isinstance(stored, np.ndarray):
             raise ValueError("a single array, not an archive")
         with stored:
-            return {name: stored[name] for name in stored.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            arrays = {name: stored[name] for name in stored.files}
+        if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+            raise ValueError("a member is no array")
+        return arrays
+    except Exception as error:  # numpy and zipfile have many kinds of errors for a damaged file
         raise ValueError(
-            f"{path} is not a readable .npz file of plain arrays ({error}); delete it and run again"
+            f"{path} is not a readable .npz file of plain arrays ({one_line(error)}); delete it "
+            "and run again"
         ) from error
 
 

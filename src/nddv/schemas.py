@@ -23,6 +23,7 @@ from jsonschema.exceptions import best_match
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from nddv.messages import one_line
 from nddv.names import hint, nearest
 
 DEEPEST = 40  # levels of a file; more are a mistake, or an entry that contains itself
@@ -42,6 +43,9 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, wh
 class ConfigurationError(ValueError):
     """A mistake in a file of settings, in one line: where it is, and what would be right."""
 
+    def __init__(self, message: str):
+        super().__init__(one_line(message))
+
 
 def read_yaml(path: str | Path) -> Any:
     """Read a YAML file; a broken one is an error of one line."""
@@ -49,7 +53,7 @@ def read_yaml(path: str | Path) -> Any:
         return yaml.load(Path(path).read_bytes(), Loader=_Loader)
     # besides its own errors PyYAML hands on those of impossible dates and numbers
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path} is not YAML: {_one_line(str(error))}") from None
+        raise ConfigurationError(f"{path} is not YAML: {error}") from None
 
 
 @cache
@@ -94,9 +98,9 @@ def place(content: Any, steps: Sequence[str | int]) -> str:
         content = _below(content, step)
         if isinstance(step, int):
             name = content.get("id", step) if isinstance(content, Mapping) else step
-            text += f"[{_brief(_one_line(str(name)))}]"
+            text += f"[{_brief(str(name))}]"
         else:
-            text += ("." if text else "") + (_brief(_one_line(step)) or "''")
+            text += ("." if text else "") + (_brief(step) or "''")
     return text
 
 
@@ -117,10 +121,6 @@ def shown(value: Any) -> str:
 
 def _brief(text: str) -> str:
     return text if len(text) <= SHOWN_LETTERS else text[: SHOWN_LETTERS - 1] + "…"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _below(content: Any, step: str | int) -> Any:
@@ -213,7 +213,11 @@ def _for_another_name(content: Any, steps: Sequence[str | int]) -> str:
     """An entry without a title may be meant to overlay one that has, with a name much like it."""
     if len(steps) != 2 or not isinstance(steps[1], str):
         return ""
-    titled = [name for name, one in content[steps[0]].items() if "title" in (one or ())]
+    titled = [
+        name
+        for name, one in content[steps[0]].items()
+        if isinstance(one, Mapping) and "title" in one
+    ]
     near = nearest(steps[1], titled)
     return f"; or did you mean {near!r}?" if near else ""
 

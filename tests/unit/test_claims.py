@@ -362,6 +362,7 @@ def test_an_operator_that_is_not_known_is_named_with_its_claim(read):
         ),
         (entry({**ABOVE, "than": {"table": "value_gaps", "column": "gap_90"}}), "not among its"),
         (entry({**ABOVE, "when": 1}), "claims[one].checks[0].when: unknown key; did you mean 'wh"),
+        (entry(ABOVE, needs=[]), "claims[one]: it has checks, but needs no table"),
         (entry(ABOVE, undefined="why"), "claims[one]: needs one of the keys checks or undefined"),
         (entry({**ABOVE, "where": {"method": "lo"}}), "unknown method 'lo'; did you mean 'loo'?"),
         (

@@ -128,7 +128,7 @@ def test_cifar_files(tmp_path):
     assert found.labels.tolist() == ["frog", "cat", "dog"]
     for item, image in zip(found.items, pictures, strict=True):
         np.testing.assert_array_equal(item, image)
-    with pytest.raises(ValueError, match="label 2 has no name among 2 classes"):
+    with pytest.raises(ValueError, match="not all labels 0 to 2 have a name among 2 classes"):
         files(tmp_path, read="cifar", classes=["cat", "dog"])
     (tmp_path / "data_batch_2.bin").write_bytes(rows[2].tobytes()[:-1])
     with pytest.raises(ValueError, match=r"data_batch_2.bin is no CIFAR file"):
@@ -157,8 +157,30 @@ def test_ready_embeddings(tmp_path):
     np.testing.assert_array_equal(found.X, rows)
     assert found.labels.tolist() == ["a", "b", "b"]
     np.savez(tmp_path / "e.npz", rows=rows)
-    with pytest.raises(ValueError, match="lacks emb, label"):
+    with pytest.raises(ValueError, match="lacks the array emb, label"):
         files(tmp_path / "e.npz", read="embeddings", classes=["a"])
+
+
+def test_labels_below_zero_have_no_names(tmp_path):
+    np.savez(tmp_path / "e.npz", emb=np.ones((2, 2)), label=np.array([0, -1]))
+    with pytest.raises(ValueError, match="not all labels -1 to 0 have a name among 2 classes"):
+        files(tmp_path / "e.npz", read="embeddings", classes=["a", "b"])
+    np.savez(tmp_path / "e.npz", emb=np.ones((3, 2)), label=np.array([0, 1]))
+    with pytest.raises(ValueError, match=r"emb is float64 of shape \(3, 2\), for 2 labels"):
+        files(tmp_path / "e.npz", read="embeddings", classes=["a", "b"])
+
+
+def test_damaged_archives_of_pictures_are_refused(tmp_path):
+    (tmp_path / "p.tar").write_bytes(b"no tar file" * 100)
+    with pytest.raises(ValueError, match=r"p\.tar cannot be read as a tar file"):
+        files(tmp_path / "p.tar", read="pictures", label="([a-z]+)/")
+    jpegs = {"jpeg": np.zeros(5, np.uint8), "label": np.array([0]), "classes": np.array(["a"])}
+    np.savez(tmp_path / "j.npz", offsets=np.array([0, 9]), **jpegs)
+    with pytest.raises(ValueError, match="its offsets do not fit its pictures and labels"):
+        files(tmp_path / "j.npz", read="jpegs")
+    np.savez(tmp_path / "j.npz", **jpegs)
+    with pytest.raises(ValueError, match="lacks the array offsets"):
+        files(tmp_path / "j.npz", read="jpegs")
 
 
 def test_a_pickle_is_refused(tmp_path):

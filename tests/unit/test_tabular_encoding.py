@@ -176,6 +176,15 @@ def test_meta_tables_are_encoded_like_the_valued_table():
         encoding.apply(table_of({"x": ["one"], "w": ["a"], "d": ["2024-01-01"]}))
     with pytest.raises(TableError, match="'d' of t.csv does not hold dates"):
         encoding.apply(table_of({"x": [1.0], "w": ["a"], "d": ["yesterday"]}))
+    with pytest.raises(TableError, match="'d' of t.csv does not hold dates"):  # 2024: no date
+        encoding.apply(table_of({"x": [1.0], "w": ["a"], "d": [2024]}))
+
+
+def test_what_a_message_suggests_can_be_typed():
+    with pytest.raises(TableError, match=r"--drop 'a b'$"):
+        encode({"a b": [[1], [2]], "x": [1, 2]})
+    with pytest.raises(TableError, match=r"--na 'two lines', or .* --categorical 'a b'$"):
+        encode({"a b": ["1", "2", "two\nlines"]})
 
 
 def test_a_new_level_of_a_two_level_column_is_announced_as_what_it_becomes():

@@ -1,6 +1,7 @@
 """Reading files: what is there is read, what is wrong is named with its place and the remedy."""
 
 import gzip
+import lzma
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,9 @@ def test_no_line_number_where_entries_span_lines(tmp_path):
         ("t.csv", b'a,y\n"open,1\n', "well-formed"),
         ("t.csv.gz", b"a,y\n1,2\n", "cannot be read"),
         ("t.csv.gz", gzip.compress(b"a,y\n1,2\n" * 1000)[:40], "cannot be read"),
+        ("t.csv.xz", lzma.compress(b"a,y\n1,2\n")[:-9] + bytes(9), "cannot be read"),
+        ("t.csv.zip", b"PK\x03\x04 and then nothing", "cannot be read"),
+        ("t.csv", b"a,y\n" + b"x" * 5000 + b",1,2,3\n", "more entries than the header"),
         ("t.parquet", b"PAR1 this is not parquet", "cannot be read as Parquet"),
         ("t.parquet", b"a,y\n1,2\n", "cannot be read as Parquet"),
         ("t.xlsx", b"PK", "neither .csv, .tsv"),
@@ -110,6 +114,14 @@ def test_duplicated_columns_of_parquet(tmp_path):
     )
     with pytest.raises(TableError, match="more than one column named 'a'"):
         read_table(tmp_path / "twice.parquet")
+
+
+def test_messages_are_one_line_and_not_as_long_as_a_strange_file(tmp_path):
+    table = read_table(write(tmp_path, "t.csv", f'"a\nb",{"x" * 5000}\n1,2\n'))
+    with pytest.raises(TableError, match="it has 'a.*nb', 'xxx.* … .*xxx") as caught:
+        table.check_columns(["target"], "--target")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 700
 
 
 def test_absent_file_folder_and_encoding(tmp_path):

@@ -114,8 +114,11 @@ def _pictures(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
     folder = fetched.folder
     if len(fetched.files) == 1 and fetched.files[0].endswith(".tar"):
         path = folder / fetched.files[0]
-        with tarfile.open(path, "r:") as archive:
-            places = {m.name: (m.offset_data, m.size) for m in archive if m.isreg()}
+        try:
+            with tarfile.open(path, "r:") as archive:
+                places = {m.name: (m.offset_data, m.size) for m in archive if m.isreg()}
+        except (tarfile.TarError, OSError, ValueError) as error:
+            raise ValueError(f"{path} cannot be read as a tar file: {error}") from error
         found = _labelled([n for n in places if _is_picture(n)], entry["label"])
         names = list(found)
 
@@ -154,24 +157,25 @@ def _labelled(names: Sequence[str], pattern: str) -> dict[str, str]:
 
 
 def _decode(content: bytes, name: str) -> NDArray[np.uint8]:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with Image.open(io.BytesIO(content)) as picture:
             return np.asarray(picture.convert("RGB"))
-    except (UnidentifiedImageError, OSError) as error:
+    except Exception as error:  # every format of pictures has its own kinds of errors
         raise ValueError(f"{name} cannot be read as a picture: {error}") from error
 
 
 def _jpegs(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
     """An .npz file of JPEG files end to end (`jpeg`, `offsets`), with `label` and `classes`."""
-    arrays = load_arrays(_only_file(fetched))
-    jpeg, offsets = arrays["jpeg"], arrays["offsets"]
+    jpeg, offsets, label, classes = _arrays(fetched, "jpeg", "offsets", "label", "classes")
+    if not _is_index(offsets, len(jpeg)) or len(offsets) != len(label) + 1:
+        raise ValueError(f"{_only_file(fetched)}: its offsets do not fit its pictures and labels")
 
     def read_picture(i: int) -> Item:
         return _decode(jpeg[offsets[i] : offsets[i + 1]].tobytes(), f"picture {i}")
 
-    return Collection(Lazy(len(offsets) - 1, read_picture), arrays["classes"][arrays["label"]])
+    return Collection(Lazy(len(label), read_picture), _named(label, classes))
 
 
 def _cifar(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
@@ -192,6 +196,9 @@ def _stl(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
     """STL10's binary files: 96 × 96 pixels by colour and column; classes 1..10."""
     assert fetched.folder is not None
     files = {PurePosixPath(name).name: fetched.folder / name for name in fetched.files}
+    for name in ("train_X.bin", "train_y.bin"):
+        if name not in files:
+            raise ValueError(f"there is no {name} among the files of {fetched.folder}")
     pixels = np.fromfile(files["train_X.bin"], dtype=np.uint8)
     codes = np.fromfile(files["train_y.bin"], dtype=np.uint8)
     if len(pixels) != STL_PIXELS * len(codes):
@@ -202,17 +209,35 @@ def _stl(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
 
 def _embeddings(fetched: Fetched, entry: Mapping[str, Any]) -> Embeddings:
     """An .npz file with `emb`, (rows, dimension), and `label`, (rows,) codes of the classes."""
-    arrays = load_arrays(_only_file(fetched))
-    missing = {"emb", "label"} - set(arrays)
+    names = [entry["classes_array"]] if "classes_array" in entry else []
+    emb, label, *named = _arrays(fetched, "emb", "label", *names)
+    if emb.ndim != 2 or emb.dtype.kind not in "fiu" or len(emb) != len(label):
+        found = f"emb is {emb.dtype} of shape {emb.shape}, for {len(label)} labels"
+        raise ValueError(f"{_only_file(fetched)}: {found}")
+    return Embeddings(emb, _named(label, named[0] if named else entry["classes"]))
+
+
+def _arrays(fetched: Fetched, *names: str) -> list[NDArray[Any]]:
+    """Arrays with rows of an .npz file, by name."""
+    path = _only_file(fetched)
+    arrays = load_arrays(path)
+    missing = [name for name in names if name not in arrays or arrays[name].ndim == 0]
     if missing:
-        raise ValueError(f"{_only_file(fetched)} lacks {', '.join(sorted(missing))}")
-    classes = arrays[entry["classes_array"]] if "classes_array" in entry else entry["classes"]
-    return Embeddings(arrays["emb"], _named(arrays["label"], classes))
+        raise ValueError(f"{path} lacks the array {', '.join(missing)}")
+    return [arrays[name] for name in names]
 
 
-def _named(codes: NDArray[np.integer[Any]], classes: Any) -> NDArray[np.str_]:
-    if codes.max() >= len(classes):
-        raise ValueError(f"label {codes.max()} has no name among {len(classes)} classes")
+def _is_index(numbers: NDArray[Any], last: int) -> bool:
+    """Whether these are whole numbers from 0 to the last."""
+    whole = numbers.ndim == 1 and numbers.dtype.kind in "iu" and numbers.size > 0
+    return whole and int(numbers.min()) >= 0 and int(numbers.max()) <= last
+
+
+def _named(codes: NDArray[Any], classes: Any) -> NDArray[np.str_]:
+    if not _is_index(codes, len(classes) - 1):
+        whole = codes.dtype.kind in "iu" and codes.size > 0
+        found = f"{codes.min()} to {codes.max()}" if whole else f"of {codes.dtype}"
+        raise ValueError(f"not all labels {found} have a name among {len(classes)} classes")
     return np.asarray(classes, dtype=np.str_)[codes]
 
 

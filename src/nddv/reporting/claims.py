@@ -169,6 +169,8 @@ def _claim(entry: Mapping[str, Any], datasets: Collection[str] | None) -> Claim:
 
 
 def _check(entry: Mapping[str, Any], needs: tuple[str, ...]) -> Check:
+    if not needs:
+        raise ValueError("it has checks, but needs no table")
     if "table" not in entry and len(needs) > 1:
         raise ValueError(f"a check must name its table, one of {', '.join(needs)}")
     where, per = dict(entry["where"]), dict(entry.get("per", {}))

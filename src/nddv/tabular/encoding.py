@@ -20,6 +20,7 @@ column says where, and categories get a level of their own.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -219,7 +220,7 @@ def _learn_column(table: FileTable, series: pd.Series, rules: Rules, notices: li
     if kind == "number" and _is_counter(numbers):
         notices.append(
             f"column {name!r} looks like a row counter and is used as a number; "
-            f"keep it out with --id {name} or --drop {name}"
+            f"keep it out with --id {_word(name)} or --drop {_word(name)}"
         )
     indicator = bool(np.isnan(numbers).any())
     return Column(
@@ -244,7 +245,7 @@ def _learn_levels(table: FileTable, series: pd.Series, rules: Rules, notices: li
         raise TableError(
             f"column {name!r} of {table.path} has {len(counts)} different words in {len(series)} "
             "rows, like an identifier or free text; keep it out with "
-            f"--id {name} or --drop {name}"
+            f"--id {_word(name)} or --drop {_word(name)}"
         )
     pooled = int(counts.iloc[cap:].sum())
     notices.append(
@@ -281,7 +282,7 @@ def _kind(table: FileTable, series: pd.Series) -> Kind:
     strange = next(x for x in entries if not isinstance(x, str | Real))
     raise TableError(
         f"column {series.name!r} of {table.path} holds entries of type {type(strange).__name__}; "
-        f"turn them into numbers or words, or keep the column out with --drop {series.name}"
+        f"turn them into numbers or words, or keep the column out with --drop {_word(series.name)}"
     )
 
 
@@ -296,8 +297,8 @@ def _kind_of_words(table: FileTable, series: pd.Series) -> Kind:
             raise TableError(
                 f"column {series.name!r} holds numbers, but {word.iloc[0]!r} at "
                 f"{table.where(int(word.index[0]))}{_and_more(len(word))}; correct it, declare it "
-                f"as missing with --na '{word.iloc[0]}', or take the column as categories with "
-                f"--categorical {series.name}"
+                f"as missing with --na {_word(word.iloc[0])}, or take the column as categories "
+                f"with --categorical {_word(series.name)}"
             )
     return "category"
 
@@ -309,13 +310,13 @@ def _check_entries(table: FileTable, series: pd.Series, rules: Rules, kind: Kind
         if absent.size == len(series):
             raise TableError(
                 f"column {series.name!r} of {table.path} is empty; "
-                f"keep it out with --drop {series.name}"
+                f"keep it out with --drop {_word(series.name)}"
             )
         if absent.size:
             raise TableError(
                 f"column {series.name!r} has no entry at {table.where(int(absent[0]))}"
                 f"{_and_more(absent.size)}; complete or remove these rows, keep the column out "
-                f"with --drop {series.name}, or let --missing impute fill them in"
+                f"with --drop {_word(series.name)}, or let --missing impute fill them in"
             )
     if kind == "category":
         return
@@ -350,7 +351,9 @@ def _numbers(series: pd.Series, kind: Kind) -> NDArray[np.float64]:
 def _dates(series: pd.Series) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(series):
         return pd.to_datetime(series, utc=True)
-    return pd.to_datetime(series.astype(object), utc=True, format="ISO8601", errors="coerce")
+    entries = series.astype(object)
+    dates = entries.where(entries.map(lambda x: isinstance(x, str | date)), None)  # no numbers
+    return pd.to_datetime(dates, utc=True, format="ISO8601", errors="coerce")
 
 
 def _words(series: pd.Series) -> pd.Series:
@@ -386,6 +389,11 @@ def _columns(names: Sequence[str]) -> str:
         return f"column {names[0]!r} does"
     shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
     return f"{len(names)} columns ({shown}) do"
+
+
+def _word(name: object) -> str:
+    """A name as it is typed on the command line."""
+    return shlex.quote(str(name))
 
 
 def _and_more(number: int) -> str:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import difflib
+import lzma
 import warnings
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Sequence
@@ -19,12 +21,22 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as parquet
 
+from nddv.messages import one_line
+
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
+# What damaged, encrypted or unusual compressed files end in, by pandas and the standard library.
+UNREADABLE = (
+    *(OSError, EOFError, ValueError, RuntimeError, NotImplementedError),
+    *(zlib.error, lzma.LZMAError, zipfile.BadZipFile),
+)
 
 
 class TableError(ValueError):
-    """A table cannot be used as it is; the message is meant for whoever supplied it."""
+    """A table cannot be used as it is; the message, one line, is meant for whoever supplied it."""
+
+    def __init__(self, message: str):
+        super().__init__(one_line(message))
 
 
 @dataclass(frozen=True)
@@ -159,7 +171,7 @@ def _read_text(path: Path, separator: str, encoding: str, missing: Sequence[str]
         raise TableError(f"{path} is empty") from error
     except (pd.errors.ParserError, csv.Error) as error:
         raise TableError(f"{path} is not a well-formed table: {one_line(error)}") from error
-    except (OSError, EOFError, zlib.error) as error:
+    except UNREADABLE as error:
         raise TableError(f"{path} cannot be read: {one_line(error)}") from error
     return _without_trailing_blank_rows(frame)
 
@@ -191,8 +203,3 @@ def _without_trailing_blank_rows(frame: pd.DataFrame) -> pd.DataFrame:
     filled = np.flatnonzero(frame.notna().to_numpy().any(axis=1))
     last = int(filled[-1]) + 1 if filled.size else 0
     return frame.iloc[:last]
-
-
-def one_line(error: object) -> str:
-    """An error's message without line breaks."""
-    return " ".join(str(error).split())
