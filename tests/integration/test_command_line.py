@@ -255,7 +255,10 @@ def test_bad_files(folder, capsys, name, content, message):
         (["data.csv", "--target", "y", "--flag", "10"], "not in [0, 1)"),
         (["data.csv", "--target", "y", "--flag", "nan"], "not in [0, 1)"),
         (["data.csv", "--target", "y", "--seed", "-1"], "less than 0"),
-        (["data.csv", "--target", "y", "--readout", "best"], "invalid choice"),
+        (["data.csv", "--target", "y", "--readout", "best"], "unknown 'best'; known: path, termi"),
+        (["data.csv", "--target", "y", "--readout", "pth"], "unknown 'pth'; did you mean 'path'?"),
+        (["data.csv", "--targt", "y"], "unknown option --targt; did you mean '--target'?"),
+        (["data.csv", "--target=y", "--tsak=auto"], "unknown option --tsak; did you mean '--task'"),
         (["data.csv", "--target", "y", "--separator", ";;"], "one character"),
         (["data.csv", "--target", "y", "--out", "values.txt"], "must end in .csv"),
         (["data.csv", "--target", "y", "--out", "data.csv", "--force"], "is an input"),
@@ -279,6 +282,14 @@ def test_interrupt_writes_nothing(folder, capsys, monkeypatch):
     assert run("data.csv", "--target", "y", "--drop", "key") == 130
     assert "interrupted" in capsys.readouterr().err
     assert [p.name for p in folder.iterdir()] == ["data.csv"]
+
+
+def test_a_run_that_diverges_is_one_line(folder, capsys, monkeypatch):
+    def diverge(*_, **__):
+        raise FloatingPointError("training diverged in epoch 1")
+
+    monkeypatch.setattr("nddv.cli.value._fit", diverge)
+    assert "training diverged" in fails(capsys, "data.csv", "--target", "y", "--drop", "key")
 
 
 def test_traceback_on_request(folder):

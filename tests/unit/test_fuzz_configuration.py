@@ -118,6 +118,7 @@ def misspelt(draw, word):
     return word[:at] + other + word[at + 1 :]
 
 
+@pytest.mark.slow
 @settings(max_examples=ALTERED, **FUZZ)
 @given(config=altered(lambda: WHOLE))
 def test_a_configuration_is_accepted_or_refused_in_one_line(says_why, config):

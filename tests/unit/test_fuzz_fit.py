@@ -254,6 +254,7 @@ def inputs(draw):
 # ------------------------------------------------------------------ the tests
 
 
+@pytest.mark.slow
 @settings(max_examples=FITS, suppress_health_check=list(HealthCheck))
 @given(case=inputs())
 def test_values_or_an_error_that_says_why(case, says_why):

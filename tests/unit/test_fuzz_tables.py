@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -161,6 +162,7 @@ def choices(draw):
     return choose
 
 
+@pytest.mark.slow
 @settings(max_examples=TEXTS, **FUZZ)
 @given(file=text_files(), choose=choices())
 def test_a_text_file_is_used_or_refused(tmp_path_factory, says_why, file, choose):

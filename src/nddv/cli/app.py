@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("nddv: interrupted, nothing written", file=sys.stderr)
         return INTERRUPTED
-    except (ValueError, OSError, MemoryError, RuntimeError) as error:
+    except (ValueError, ArithmeticError, OSError, MemoryError, RuntimeError) as error:
         if arguments.traceback:
             raise
         message = as_options(str(error)) or type(error).__name__

@@ -8,7 +8,9 @@ import math
 import re
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
+
+from nddv.names import hint
 
 DESCRIPTION = "Neural Dynamic Data Valuation: one score per training point from one training run."
 
@@ -36,7 +38,33 @@ time for that many. It marks as many in a table without any error.
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """A parser that reports a mistake in one line."""
+    """A parser that reports a mistake in one line, and what is nearest to an unknown name."""
+
+    def parse_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """Parse, but look for unknown options first: argparse would miss the one that was meant."""
+        words = sys.argv[1:] if args is None else list(args)
+        options = self.option_names()
+        for word in words[: words.index("--") if "--" in words else None]:
+            name = word.partition("=")[0]
+            if name.startswith("--") and not any(one.startswith(name) for one in options):
+                self.error(f"unknown option {name}; {hint(name, options)}")
+        return super().parse_args(words, namespace)
+
+    def option_names(self) -> list[str]:
+        """The long options of this parser and of its commands."""
+        found = [name for name in self._option_string_actions if name.startswith("--")]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                found += [
+                    name for parser in action.choices.values() for name in parser.option_names()
+                ]
+        return list(dict.fromkeys(found))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Called by argparse for every argument that has choices."""
+        if action.choices is not None and value not in action.choices:
+            choices = [str(one) for one in action.choices]
+            raise argparse.ArgumentError(action, f"unknown {value!r}; {hint(str(value), choices)}")
 
     def error(self, message: str) -> NoReturn:
         """Print the mistake and leave with status 2."""
