@@ -156,11 +156,14 @@ def source_hash(*names: str, root: Path | None = None) -> str:
     root : folder of the library; the folder of this file unless given.
     """
     root = Path(__file__).parent if root is None else Path(root)
-    waiting, found = list(names), set[Path]()
+    waiting, asked, found = set(names), set[str](), set[Path]()
     while waiting:
-        new = set(_sources_of(waiting.pop(), root)) - found
+        name = waiting.pop()
+        asked.add(name)
+        new = set(_sources_of(name, root)) - found
         found |= new
-        waiting += [name for source in new for name in _imported_from(root.name, source)]
+        for source in new:
+            waiting |= _imported_from(root.name, source.read_bytes()) - asked
     digest = hashlib.sha256()
     for source in sorted(found):
         digest.update(source.relative_to(root).as_posix().encode() + b"\0")
@@ -170,24 +173,26 @@ def source_hash(*names: str, root: Path | None = None) -> str:
 
 def _sources_of(name: str, root: Path) -> list[Path]:
     """Files of a module, or of a package with all it contains; and of the packages around it."""
-    path = root.joinpath(*name.split("."))
+    parts = name.split(".")
+    path = root.joinpath(*parts)
     sources = sorted(path.rglob("*.py")) or [path.with_suffix(".py")]
     if not sources[0].exists():
         raise ValueError(f"no module or package named {name!r} in {root.name}")
-    around = [p / "__init__.py" for p in path.parents if p != root and root in p.parents]
+    around = [root.joinpath(*parts[:k], "__init__.py") for k in range(1, len(parts))]
     return sources + [source for source in around if source.exists()]
 
 
-def _imported_from(library: str, source: Path) -> list[str]:
-    """What a source file imports of the library when it is loaded, as names below the library."""
+@cache  # by the text: the rules of the workflow ask for the same sources again and again
+def _imported_from(library: str, source: bytes) -> frozenset[str]:
+    """What a source imports of the library when it is loaded, as names below the library."""
     found = []
-    for node in ast.parse(source.read_bytes()).body:
+    for node in ast.parse(source).body:
         if isinstance(node, ast.ImportFrom):
             found += [node.module or ""]
         elif isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
     prefix = f"{library}."
-    return [name.removeprefix(prefix) for name in found if name.startswith(prefix)]
+    return frozenset(name.removeprefix(prefix) for name in found if name.startswith(prefix))
 
 
 def versions() -> dict[str, str]:

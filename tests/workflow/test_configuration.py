@@ -65,6 +65,14 @@ def test_schemas_let_no_unknown_key_pass(schema):
             assert part["additionalProperties"] is False
 
 
+def test_sources_of_encoders_are_described_as_those_of_datasets(schema):
+    ours, theirs = (schema[name]["$defs"] for name in ("encoders", "datasets"))
+    assert ours["sha256"] == theirs["sha256"]
+    keys = dict(ours["source"]["properties"])
+    assert set(keys.pop("kind")["enum"]) < set(theirs["source"]["properties"]["kind"]["enum"])
+    assert keys.items() <= theirs["source"]["properties"].items()
+
+
 def test_config_and_schema_name_the_same_keys(schema):
     properties = schema["config"]["properties"]
     keys = {

@@ -1,9 +1,15 @@
 """Names, paths and helpers that the rules share. No numerics."""
 
-from nddv.files import config_hash, source_hash
+from functools import cache
+
+from nddv import files
+from nddv.files import config_hash
 from nddv.methods import get_method
 from nddv.problems.registry import code_hash, split_name, unavailable
 from nddv.variants import VARIANT_READOUTS
+
+# Thousands of jobs ask for the same few: the sources are read once.
+source_hash = cache(files.source_hash)
 
 AUDITS = config["audits"]
 READOUTS = ["nddv-terminal", "nddv-path", "nddv-participation"]
