@@ -176,25 +176,6 @@ def test_log_to_catches_everything_on_stderr(tmp_path):
     assert "the reason" in log
 
 
-def test_importing_files_needs_the_standard_library_only():
-    """The Snakefile imports it where neither numpy nor torch need be installed."""
-    code = (
-        "import sys; import nddv.files\n"
-        "heavy = {'numpy', 'torch', 'pandas', 'sklearn', 'scipy'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
-    )
-    subprocess.run([sys.executable, "-c", code], env=_environment(), check=True)
-
-
-def test_evaluation_and_reporting_do_not_import_torch_or_snakemake():
-    code = (
-        "import sys\n"
-        "import nddv.evaluation.collect, nddv.reporting.tables, nddv.reporting.figures\n"
-        "assert not {'torch', 'snakemake'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], env=_environment(), check=True)
-
-
 def _environment():
     source = str(Path(nddv.__path__[0]).parent)
     return {**os.environ, "PYTHONPATH": source}
