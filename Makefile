@@ -40,6 +40,8 @@ ifneq ($(wildcard ../shared/data/.),)
 export NDDV_DATA ?= $(abspath ../shared/data)
 endif
 
+# processes that share the tests; those of one file stay together, since they share what they look at
+WORKERS ?= 2
 EMBEDDED := config/config.yaml config/embedded.yaml
 SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
@@ -90,7 +92,7 @@ timings: $(READY) ## the paper's run-time experiments up to a million points (ha
 	$(SNAKEMAKE) --configfile $(EMBEDDED) config/timings.yaml -- scaling claims page
 
 test: lint $(OPENDATAVAL) ## check style and types, then run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff check .

@@ -59,7 +59,13 @@ def test_every_make_target_of_the_documents_exists():
 
 @needs_make
 def test_the_tests_come_last_in_make_test():
-    assert make("-n", "test").splitlines()[-1].endswith("-m pytest")
+    assert " -m pytest -n 3 --dist loadfile " in make("-n", "test", "WORKERS=3").splitlines()[-1]
+
+
+def test_every_folder_of_tests_is_run():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/**/test_*.py")}
+    assert set(settings["ini_options"]["testpaths"]) == folders
 
 
 @needs_make

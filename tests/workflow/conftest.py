@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from filelock import FileLock
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs", "src")
@@ -164,10 +165,20 @@ def another_copy(tmp_path_factory) -> Project:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> Project:
-    """A project whose micro configuration has been run. Look, do not change."""
-    project = copy_project(tmp_path_factory.mktemp("workflow") / "finished")
-    project.snakemake()
-    return project
+    """A project whose micro configuration has been run. Look, do not change.
+
+    Where tests run in several processes, one of them runs it and each has a copy.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with FileLock(shared / "finished.lock"):
+        if not (shared / "finished").exists():
+            made = copy_project(tmp_path_factory.mktemp("workflow") / "finished")
+            made.snakemake()
+            made.folder.rename(shared / "finished")
+    mine = tmp_path_factory.mktemp("workflow") / "finished"
+    shutil.copytree(shared / "finished", mine)
+    return Project(mine)
 
 
 @pytest.fixture
