@@ -97,6 +97,23 @@ def test_what_benchmarks_print_becomes_a_report(load, tmp_path, monkeypatch, cap
     assert report.read_text() == before
 
 
+@pytest.mark.slow
+def test_workflow(load, capsys, tmp_path):
+    bench = load("bench_workflow")
+    bench.start_up(1)
+    tiny = {
+        "parts": ["detection"],
+        "problems": [{"dataset": "2dplanes", "n": 60, "corruption": "label10"}],
+        "methods": ["random"],
+    }
+    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(tiny))
+    bench.workflow(tmp_path / "tiny.yaml")
+    said = capsys.readouterr().out
+    assert re.search(r"nddv --help +\d+\.\d\d s +\d+\.\d\d s CPU +\d+\.\d x", said)
+    assert re.search(r"workflow of \d+ jobs\n  read", said)
+    assert re.search(r"nothing to be done +\d+\.\d s .* s for 1000 jobs", said)
+
+
 @pytest.mark.skipif(find_spec("opendataval") is None, reason="OpenDataVal is not installed")
 def test_opendataval(load, capsys, monkeypatch):
     bench = load("bench_opendataval")
