@@ -9,6 +9,7 @@ import pytest
 
 from nddv.configuration import check_configuration
 from nddv.schemas import ConfigurationError, check, read_schema, read_yaml, shown
+from nddv.validation import CHOICES, LARGEST
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
@@ -202,6 +203,15 @@ def test_every_number_of_the_schemas_has_bounds():
             if not free & set(where.split(".")):
                 assert {"minimum", "exclusiveMinimum"} & set(schema), where
                 assert {"maximum", "exclusiveMaximum"} & set(schema), where
+
+
+def test_settings_of_nddv_have_the_choices_and_limits_of_the_estimator():
+    settings = read_schema(SCHEMAS / "methods.schema.yaml")["properties"]["nddv"]["properties"]
+    for name, schema in settings.items():
+        if "enum" in schema:
+            assert set(schema["enum"]) == set(CHOICES[name]), name
+        elif schema["type"] == "integer":
+            assert schema["maximum"] == LARGEST, name
 
 
 def test_a_file_that_is_not_yaml_is_named(tmp_path):

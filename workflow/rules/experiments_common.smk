@@ -50,7 +50,7 @@ def variants():
         for parameter, settings in config["sensitivity"]["grid"].items()
         for setting in settings
         for readout in VARIANT_READOUTS
-        if setting != NDDV_DEFAULTS[parameter]
+        if setting != NDDV_DEFAULTS.get(parameter)
     ]
 
 
