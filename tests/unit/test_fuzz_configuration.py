@@ -27,7 +27,12 @@ def small_configuration():
     }
     own = {"source": "csv", "path": str(ROOT / "pyproject.toml"), "target": "y"}
     whole["datasets"]["mine"] = own
-    whole["encoders"] = {name: whole["encoders"][name] for name in ("minilm", "mpnet")}
+    whole["encoders"] = {"minilm": whole["encoders"]["minilm"]}
+    whole["datasets"]["bbc"]["sources"] = [
+        one for one in whole["datasets"]["bbc"]["sources"] if one.get("encoder") in (None, "minilm")
+    ][:2]
+    for name in ("recent_methods", "adult_weights"):
+        del whole["experiments"][name]
     whole["problems"] = whole["problems"][:2]
     methods = ["nddv-path", "nddv-path:control=mlp", "loo"]
     for entry in whole["experiments"].values():
