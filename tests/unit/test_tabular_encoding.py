@@ -138,6 +138,11 @@ def test_flags_and_dates_with_gaps_are_imputed():
     assert frame["d"].tolist() == [0, 2, 4, 2]
 
 
+def test_whole_numbers_beyond_any_float_are_infinite():
+    with pytest.raises(TableError, match="'x' is infinite at row 2"):
+        encode({"x": [1, 10**400, 3]})
+
+
 def test_infinite_entries_are_refused_even_when_imputing():
     with pytest.raises(TableError, match="'x' is infinite at row 2"):
         encode({"x": [1.0, np.inf, 2.0]}, impute=True)

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from numbers import Real
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -345,7 +345,18 @@ def _numbers(series: pd.Series, kind: Kind) -> NDArray[np.float64]:
         return (series.dt.total_seconds() / SECONDS_A_DAY).to_numpy(dtype=np.float64)
     if pd.api.types.is_numeric_dtype(series):
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    return series.astype(object).where(series.notna(), np.nan).to_numpy().astype(np.float64)
+    entries = series.astype(object).where(series.notna(), np.nan)
+    try:
+        return entries.to_numpy().astype(np.float64)
+    except OverflowError:  # a whole number of hundreds of digits
+        return entries.map(_nearest_float).to_numpy(dtype=np.float64)
+
+
+def _nearest_float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return np.inf if number > 0 else -np.inf
 
 
 def _dates(series: pd.Series) -> pd.Series:
