@@ -8,10 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 
 from nddv.baselines.leave_one_out import leave_one_out
 from nddv.coalitions import Engine, LogisticGame
-from nddv.coalitions.cache import ScoreCache, coalition_keys, default_folder, game_key
+from nddv.coalitions.cache import ScoreCache, content_key, default_folder
 
 
 def make_game(folder, n=30, utility="accuracy", **settings):
@@ -46,33 +47,98 @@ def test_one_fit_serves_both_utilities_and_every_rule(tmp_path, no_fits):
     no_fits()
     found = second.utilities(subsets()), leave_one_out(second).values, second.walk(orders)[0]
     for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)
-    np.testing.assert_array_equal(first.utilities(subsets()[:, :].astype(int)), accuracy[0])
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(first.utilities(subsets()), accuracy[0])
     np.testing.assert_array_equal(leave_one_out(first).values, accuracy[1])
 
 
-def test_only_unknown_coalitions_are_fitted(tmp_path, monkeypatch):
-    game = make_game(tmp_path)
-    known, new = subsets(count=20), subsets(count=5, seed=103)
-    game.utilities(known)
-    fitted = []
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_interruptions_and_what_others_have_stored_change_no_digit(
+    tmp_path, monkeypatch, n_classes
+):
+    """The bytes are those without a cache, wherever a run was interrupted, and how often."""
+    monkeypatch.setattr("nddv.coalitions.logistic.STRIDE", 7)
+    monkeypatch.setattr("nddv.coalitions.logistic.STORED_TOGETHER", 16)
+    rng = np.random.default_rng(107)
+    X, y = rng.standard_normal((70, 3)), rng.integers(n_classes, size=70)
+    orders = np.array([rng.permutation(30) for _ in range(4)])
+
+    def play(cache):
+        parts = X[:30], y[:30], X[30:], y[30:]
+        return LogisticGame(*parts, n_classes, utility="log_likelihood", cache=cache)
+
+    def audit(cache):
+        game = play(cache)
+        parts = game.walk(orders)[0], game.utilities(subsets()), leave_one_out(game).values
+        return b"".join(part.tobytes() for part in parts), game.fitted
+
+    expected, in_all = audit(None)
+    # of another rule that was here before: some of the same coalitions, in other company
+    play(tmp_path).utilities(subsets()[5:40:2])
+    play(tmp_path).walk(orders[:2], tolerance=0.1)
+    play(tmp_path).walk(np.roll(orders, 1, axis=1))
+
     fit = Engine.fit
-    monkeypatch.setattr(
-        Engine, "fit", lambda self, w, start=None: fitted.append(len(w)) or fit(self, w, start)
-    )
-    mixed = np.concatenate([known[:7], new, known[7:]])
-    found = game.utilities(mixed)
-    assert fitted == [5]
-    np.testing.assert_array_equal(found, make_game(None).utilities(mixed))
+    interruptions = 0
+    for fits_until in (2, 3, 4, 5, 6, 7, 8, 9, None):
+        left = [fits_until]
+
+        def fit_or_die(self, weights, start=None, left=left):
+            if left[0] is not None:
+                left[0] -= 1
+                if left[0] < 0:
+                    raise Killed
+            return fit(self, weights, start)
+
+        monkeypatch.setattr(Engine, "fit", fit_or_die)
+        try:
+            found, fitted = audit(tmp_path)
+        except Killed:
+            interruptions += 1
+    assert interruptions >= 4
+    assert found == expected
+    assert fitted < in_all
 
 
-def test_a_half_known_walk_goes_on(tmp_path):
+def test_only_unknown_blocks_are_fitted(tmp_path, monkeypatch):
+    monkeypatch.setattr("nddv.coalitions.logistic.STORED_TOGETHER", 20)
+    game = make_game(tmp_path)
+    game.utilities(subsets(count=20))
+    before = game.fitted
+    more = subsets(count=45)
+    found = game.utilities(more)
+    assert game.fitted == before + 25
+    np.testing.assert_array_equal(found, make_game(None).utilities(more))
+
+
+def test_a_walk_that_was_truncated_is_fitted_again_when_more_of_it_is_wanted(tmp_path, no_fits):
     order = np.random.default_rng(104).permutation(30)[None]
     game = make_game(tmp_path, utility="log_likelihood")
-    game.walk(order, tolerance=0.1)
+    short, evaluated = game.walk(order, tolerance=0.1)
+    assert evaluated[0] < 29
     found, _ = game.walk(order)
     expected, _ = make_game(None, utility="log_likelihood").walk(order)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_array_equal(found, expected)
+    no_fits()
+    np.testing.assert_array_equal(game.walk(order)[0], expected)
+    np.testing.assert_array_equal(game.walk(order, tolerance=0.1)[0], short)
+
+
+def test_a_block_divided_among_more_threads_is_another(tmp_path):
+    """The engine divides it, and the last digits follow from how."""
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found = make_game(tmp_path, utility="log_likelihood").utilities(subsets())
+            expected = make_game(None, utility="log_likelihood").utilities(subsets())
+            np.testing.assert_array_equal(found, expected)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_games_differ_in_whatever_changes_utilities(tmp_path):
@@ -90,34 +156,47 @@ def test_games_differ_in_whatever_changes_utilities(tmp_path):
     assert len(list(tmp_path.glob("*.sqlite"))) == 8
 
 
-def test_game_key_sees_shapes_and_types():
+def test_content_key_sees_shapes_and_types():
     a = np.arange(6.0)
-    keys = {game_key([a]), game_key([a.reshape(2, 3)]), game_key([a.view(np.int64)])}
-    assert len(keys | {game_key([a[:3], a[3:]]), game_key([a], 1), game_key([a], "1")}) == 6
-    assert game_key([a[::2]]) == game_key([a[::2].copy()])
+    keys = {content_key([a]), content_key([a.reshape(2, 3)]), content_key([a.view(np.int64)])}
+    keys |= {content_key([a[:3], a[3:]]), content_key([a], 1), content_key([a], "1")}
+    assert len(keys) == 6
+    assert content_key([a[::2]]) == content_key([a[::2].copy()])
 
 
-def test_coalition_keys_are_of_the_weights_not_of_their_type():
-    bits = subsets(n=13, count=20)
-    assert coalition_keys(bits) == coalition_keys(bits.astype(int)) == coalition_keys(bits * 1.0)
-    assert len(set(coalition_keys(np.unique(bits, axis=0)))) == len(np.unique(bits, axis=0))
-    counts = np.array([[0, 2, 1], [0, 1, 1], [0, 2, 1], [0.5, 2, 1]])
-    first, second, third, fourth = coalition_keys(counts)
-    assert first == third
-    assert len({first, second, fourth}) == 3
-    assert second == coalition_keys(np.array([[False, True, True]]))[0]
+def flip_a_bit_of_a_score(path):
+    """One that SQLite itself cannot notice."""
+    with sqlite3.connect(path) as connection:
+        (scores,) = connection.execute("SELECT scores FROM blocks").fetchone()
+    content = path.read_bytes()
+    place = content.index(scores[-64:])
+    changed = bytes([content[place] ^ 1])
+    path.write_bytes(content[:place] + changed + content[place + 1 :])
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_a_damaged_file_is_said_and_replaced(tmp_path):
-    expected = make_game(tmp_path).utilities(subsets())
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b"not a database, " * 500),
+        lambda path: path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 4096),
+        lambda path: path.write_bytes(path.read_bytes()[:5000]),
+        flip_a_bit_of_a_score,
+    ],
+    ids=["foreign", "overwritten", "cut", "one bit"],
+)
+def test_a_damaged_file_is_said_and_replaced(tmp_path, damage):
+    weights = subsets(count=2000)
+    expected = make_game(tmp_path).utilities(weights)
     (path,) = tmp_path.glob("*.sqlite")
-    for damaged in (b"not a database, " * 500, path.read_bytes()[:4096] + b"\xff" * 4096):
-        path.write_bytes(damaged)
-        with pytest.warns(UserWarning, match="damaged .*; beginning a new one"):
-            found = make_game(tmp_path).utilities(subsets())
-        np.testing.assert_array_equal(found, expected)
-        with sqlite3.connect(path) as connection:
-            assert connection.execute("SELECT count(*) FROM scores").fetchone() == (50,)
+    damage(path)
+    with pytest.warns(UserWarning, match=f"{path.name}: damaged .*; beginning a new one"):
+        found = make_game(tmp_path).utilities(weights)
+    np.testing.assert_array_equal(found, expected)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(make_game(tmp_path).utilities(weights), expected)
 
 
 def test_an_empty_file_is_filled(tmp_path):
@@ -152,9 +231,19 @@ def test_a_locked_file_is_waited_for_and_then_left(tmp_path, monkeypatch):
     np.testing.assert_array_equal(found, make_game(None).utilities(subsets()))
 
 
+def test_a_folder_in_place_of_the_file_is_said_and_left(tmp_path):
+    expected = make_game(tmp_path).utilities(subsets())
+    (path,) = tmp_path.glob("*.sqlite")
+    path.unlink()
+    path.mkdir()
+    with pytest.warns(UserWarning, match=f"{path.name}: cannot be used .*; going on without"):
+        found = make_game(tmp_path).utilities(subsets())
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_nothing_is_made_before_something_is_stored(tmp_path):
-    cache = ScoreCache(tmp_path / "later", "game")
-    assert np.isnan(cache.lookup([b"one", b"two"])).all()
+    cache = ScoreCache(tmp_path / "later", b"game")
+    assert cache.lookup(b"one") is None
     assert not (tmp_path / "later").exists()
 
 
@@ -165,26 +254,27 @@ def test_default_folder_is_in_the_cache(tmp_path, monkeypatch):
 
 def _use_at_once(folder, barrier, number, results):
     """Store and look up in many small steps, at the same time as others."""
-    keys = [f"{i:016d}".encode() for i in range(400)]
-    scores = np.column_stack([np.arange(400.0), -np.arange(400.0)])
-    cache = ScoreCache(folder, "game")
+    keys = [f"{i:016d}".encode() for i in range(40)]
+    scores = [np.array([[i, -i], [i + 1, i / 3]]) for i in range(40)]
+    cache = ScoreCache(folder, b"game")
     barrier.wait()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        for first in range(0, 400, 10):
+        for step in range(40):
             # each begins at another place, so that all write the same rows at different times
-            rows = (np.arange(first, first + 10) + 100 * number) % 400
-            cache.store([keys[r] for r in rows], scores[rows])
-            found = cache.lookup(keys)
-            assert np.all((found == scores) | np.isnan(found))
-            assert (found[rows] == scores[rows]).all()
-    results.put((number, [str(w.message) for w in said], cache.lookup(keys).tolist()))
+            mine = (step + 10 * number) % 40
+            cache.store(keys[mine], scores[mine])
+            for i, key in enumerate(keys):
+                found = cache.lookup(key)
+                assert i != mine or found is not None
+                assert found is None or (found == scores[i]).all()
+    results.put((number, [str(w.message) for w in said], [cache.lookup(k).tolist() for k in keys]))
 
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_processes_share_a_file(tmp_path, damaged):
     if damaged:
-        (tmp_path / "game.sqlite").write_bytes(b"not a database, " * 500)
+        (tmp_path / f"{b'game'.hex()}.sqlite").write_bytes(b"not a database, " * 500)
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(3), context.Queue()
     workers = [
@@ -201,4 +291,4 @@ def test_processes_share_a_file(tmp_path, damaged):
     assert len(messages) == damaged  # one process replaces the file, and says so
     assert all("beginning a new one" in message for message in messages)
     for _, _, found in answers:
-        np.testing.assert_array_equal(found, np.column_stack([np.arange(400), -np.arange(400)]))
+        assert found == [[[i, -i], [i + 1, i / 3]] for i in range(40)]

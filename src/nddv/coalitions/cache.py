@@ -1,8 +1,12 @@
 """Scores of coalitions on disk, so that rules, jobs and repetitions share their fits.
 
-A game has one SQLite file, named by the content of its arrays and settings; in it a coalition is
-named by the content of its weights. Any number of processes may use the same file. A damaged
-file is replaced by a new one, and a file that cannot be used is left alone; both are said.
+What is stored is what was fitted together: a block of coalitions, or a walk. The last digits of a
+fit depend on where it begins and on what shares its arrays, so that only a whole block, found or
+fitted, is the same whoever came first: a cache changes no result, nor does an interruption.
+
+A game has one SQLite file, named by the content of its arrays and settings. Any number of processes
+may use the same file. A damaged file is replaced by a new one, and a file that cannot be used is
+left alone; both are said.
 """
 
 from __future__ import annotations
@@ -21,11 +25,10 @@ from numpy.typing import NDArray
 
 DIGEST_BYTES = 16
 BUSY_SECONDS = 60.0
-KEYS_PER_QUERY = 500
+STORED_TYPE = np.dtype("<f8")
 TABLE = (
-    "CREATE TABLE IF NOT EXISTS scores"
-    " (coalition BLOB PRIMARY KEY, accuracy REAL NOT NULL, log_likelihood REAL NOT NULL)"
-    " WITHOUT ROWID"
+    "CREATE TABLE IF NOT EXISTS blocks"
+    " (block BLOB PRIMARY KEY, scores BLOB NOT NULL, checksum BLOB NOT NULL) WITHOUT ROWID"
 )
 
 Result = TypeVar("Result")
@@ -38,24 +41,13 @@ def default_folder() -> Path:
     return cache_folder() / "coalitions"
 
 
-def game_key(arrays: Iterable[NDArray[np.generic]], *settings: object) -> str:
-    """Name a game by its arrays (values, shapes and types) and settings."""
+def content_key(arrays: Iterable[NDArray[np.generic]], *settings: object) -> bytes:
+    """Name what arrays (values, shapes and types) and settings decide."""
     digest = blake2b(repr(settings).encode(), digest_size=DIGEST_BYTES)
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
-
-
-def coalition_keys(weights: NDArray[np.generic]) -> list[bytes]:
-    """Name coalitions by their weights (B, n), whatever the type of the numbers."""
-    weights = np.asarray(weights)
-    subset = ((weights == 0) | (weights == 1)).all(axis=1)
-    # The bits of a subset and the numbers of a sample differ in length unless n = 0.
-    bits = iter(np.packbits(weights[subset].astype(bool), axis=1))
-    numbers = iter(weights[~subset].astype(np.float64))
-    rows = (next(bits) if is_subset else next(numbers) for is_subset in subset)
-    return [blake2b(row.tobytes(), digest_size=DIGEST_BYTES).digest() for row in rows]
+    return digest.digest()
 
 
 class ScoreCache:
@@ -67,32 +59,32 @@ class ScoreCache:
     game : the game's key.
     """
 
-    def __init__(self, folder: Path, game: str) -> None:
-        self.path = Path(folder) / f"{game}.sqlite"
+    def __init__(self, folder: Path, game: bytes) -> None:
+        self.path = Path(folder) / f"{game.hex()}.sqlite"
         self.usable = True
 
-    def lookup(self, keys: list[bytes]) -> NDArray[np.float64]:
-        """Accuracies and log-likelihoods (B, 2) of coalitions; NaN for those not stored."""
+    def lookup(self, block: bytes) -> NDArray[np.float64] | None:
+        """Accuracies and log-likelihoods (B, 2) of the coalitions of a block; None if unknown."""
 
-        def select(connection: sqlite3.Connection) -> dict[bytes, tuple[float, float]]:
-            found = {}
-            for first in range(0, len(keys), KEYS_PER_QUERY):
-                some = keys[first : first + KEYS_PER_QUERY]
-                marks = ",".join("?" * len(some))
-                query = f"SELECT * FROM scores WHERE coalition IN ({marks})"
-                found.update({key: pair for key, *pair in connection.execute(query, some)})
-            return found
+        def select(connection: sqlite3.Connection) -> NDArray[np.float64] | None:
+            query = "SELECT scores, checksum FROM blocks WHERE block = ?"
+            row = connection.execute(query, (block,)).fetchone()
+            if row is None:
+                return None
+            scores, checksum = row
+            # SQLite notices a broken page, but not a number that has become another.
+            if _checksum(block, scores) != checksum:
+                raise sqlite3.DatabaseError("a block does not have its checksum")
+            return np.frombuffer(scores, STORED_TYPE).astype(np.float64).reshape(-1, 2)
 
-        found = self._run(select) if self.path.exists() else None
-        unknown = (np.nan, np.nan)
-        pairs = [found.get(key, unknown) for key in keys] if found else [unknown] * len(keys)
-        return np.array(pairs, dtype=np.float64).reshape(len(keys), 2)
+        return self._run(select) if self.path.exists() else None
 
-    def store(self, keys: list[bytes], scores: NDArray[np.float64]) -> None:
-        """Keep the scores (B, 2) of coalitions; what is stored already stays as it is."""
-        rows = [(key, *pair) for key, pair in zip(keys, scores.tolist(), strict=True)]
-        insert = "INSERT OR IGNORE INTO scores VALUES (?, ?, ?)"
-        self._run(lambda connection: connection.executemany(insert, rows))
+    def store(self, block: bytes, scores: NDArray[np.float64]) -> None:
+        """Keep the scores (B, 2) of a block, in place of what is stored for it."""
+        content = np.asarray(scores, STORED_TYPE).tobytes()
+        row = (block, content, _checksum(block, content))
+        insert = "INSERT OR REPLACE INTO blocks VALUES (?, ?, ?)"
+        self._run(lambda connection: connection.execute(insert, row))
 
     def _run(self, action: Callable[[sqlite3.Connection], Result]) -> Result | None:
         """Run in a transaction of its own; None if the file cannot be used."""
@@ -134,15 +126,21 @@ class ScoreCache:
                 self.path.with_name(name).unlink(missing_ok=True)
 
     def _is_damaged(self) -> bool:
+        def check(connection: sqlite3.Connection) -> bool:
+            (verdict,) = connection.execute("PRAGMA quick_check").fetchone()
+            rows = connection.execute("SELECT block, scores, checksum FROM blocks")
+            return verdict != "ok" or any(_checksum(b, s) != checksum for b, s, checksum in rows)
+
         try:
-            (verdict,) = self._transaction(
-                lambda connection: connection.execute("PRAGMA quick_check").fetchone()
-            )
+            return self._transaction(check)
         except sqlite3.DatabaseError as error:
             if not _is_damage(error):
                 raise
             return True
-        return bool(verdict != "ok")
+
+
+def _checksum(block: bytes, scores: bytes) -> bytes:
+    return blake2b(block + scores, digest_size=DIGEST_BYTES).digest()
 
 
 def _is_damage(error: sqlite3.DatabaseError) -> bool:

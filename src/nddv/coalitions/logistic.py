@@ -9,22 +9,19 @@ from threading import Lock
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nddv.coalitions.cache import ScoreCache, coalition_keys, game_key
+from nddv.coalitions.cache import ScoreCache, content_key
 from nddv.coalitions.engine import Engine, check_points
 from nddv.coalitions.fits import Fits
 from nddv.coalitions.game import truncate, within
 from nddv.coalitions.predict import MEASURES, scores
-from nddv.coalitions.threads import apply, workers
+from nddv.coalitions.threads import apply, free_threads, workers
 from nddv.files import source_hash
 
 STRIDE = 128
 """How many fits are worked on together in a walk."""
 
 STORED_TOGETHER = 1024
-"""How many coalitions are fitted before their scores are stored."""
-
-Scored = tuple[NDArray[np.float64], NDArray[np.bool_]]
-"""Scores (B, measures) of coalitions, and whether their fits converged (B,)."""
+"""How many coalitions are fitted together, and their scores stored."""
 
 
 class LogisticGame:
@@ -82,21 +79,15 @@ class LogisticGame:
             arrays = (np.asarray(X_train), np.asarray(y_train), self.X_valid, self.y_valid)
             # What utilities mean, and how exactly they are found, is in the code.
             code = source_hash("coalitions")
-            key = game_key(arrays, code, n_classes, float(C), dtype)
+            key = content_key(arrays, code, n_classes, float(C), dtype)
             self._cache = ScoreCache(Path(cache), key)
 
     def utilities(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
         """Utilities (B,) of coalitions of weights (B, n)."""
         weights = np.asarray(weights)
-        found = np.empty(len(weights))
-        for first in range(0, len(weights), STORED_TOGETHER):
-            block = weights[first : first + STORED_TOGETHER]
-
-            def score(rows: NDArray[np.bool_], block: NDArray[np.generic] = block) -> Scored:
-                return self._scores(self.engine.fit(block[rows]))
-
-            found[first : first + len(block)] = self._stored(block, score)
-        return found
+        blocks = range(0, len(weights), STORED_TOGETHER)
+        found = [self._block(weights[first : first + STORED_TOGETHER]) for first in blocks]
+        return np.concatenate([np.empty((0, len(MEASURES))), *found])[:, self._measure]
 
     def walk(
         self, orders: NDArray[np.intp], tolerance: float = 0.0
@@ -107,58 +98,73 @@ class LogisticGame:
         fits of a stride begin where the last one ended, and know only the points that have come so
         far: batches across orders would have to carry them all.
         """
-        empty, everyone = self.utilities(np.stack([np.zeros(self.n), np.ones(self.n)]))
+        ends = self._block(np.stack([np.zeros(self.n, bool), np.ones(self.n, bool)]))
+        empty, everyone = ends[:, self._measure]
+
+        def enough(scores: NDArray[np.float64]) -> bool:
+            """Whether nothing remains to be evaluated after the first beginnings, of one on."""
+            reached = np.append(empty, scores[:, self._measure])
+            return len(reached) >= self.n or bool(within(reached, everyone, tolerance).any())
 
         def walk(order: NDArray[np.intp]) -> NDArray[np.float64]:
+            scores = self._walked(order, enough)
             found = np.full(self.n + 1, everyone)
             found[0] = empty
-            last = self.engine.whole
-            for first in range(1, self.n, STRIDE):
-                if within(found[:first], everyone, tolerance).any():
-                    break
-                stop = min(first + STRIDE, self.n)
-                found[first:stop], last = self._stride(order, first, stop, last)
+            found[1 : 1 + len(scores)] = scores[:, self._measure]
             return found
 
         with workers(self.device) as threads:
             walks = apply(walk, np.asarray(orders), threads)
         return truncate(np.reshape(walks, (-1, self.n + 1)), tolerance)
 
-    def _stride(
-        self, order: NDArray[np.intp], first: int, stop: int, last: Fits
-    ) -> tuple[NDArray[np.float64], Fits]:
-        """Utilities of the first ``first``, ..., ``stop - 1`` points, and the last new fit."""
-        come = order[: stop - 1]
-        weights = np.tri(stop - first, stop - 1, first - 1, dtype=bool)
-        members = np.zeros((stop - first, self.n), dtype=bool)
-        members[:, come] = weights
+    def _block(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
+        """Scores (B, measures) of coalitions (B, n) that are fitted together."""
+        # The engine divides a block among the threads, which decides its last digits.
+        key = self._key("block", weights, free_threads(self.device))
+        found = self._lookup(key)
+        if found is None:
+            found, converged = self._scores(self.engine.fit(weights))
+            self._store(key, found, converged)
+        return found
 
-        def score(rows: NDArray[np.bool_]) -> Scored:
-            nonlocal last
-            fits = self.engine.among(come).fit(weights[rows], last)
-            last = fits[-1:]
-            return self._scores(fits)
-
-        return self._stored(members, score), last
-
-    def _stored(
-        self,
-        weights: NDArray[np.generic],
-        score: Callable[[NDArray[np.bool_]], Scored],
+    def _walked(
+        self, order: NDArray[np.intp], enough: Callable[[NDArray[np.float64]], bool]
     ) -> NDArray[np.float64]:
-        """Utilities (B,) of coalitions (B, n), for which only unknown rows are scored anew."""
-        if self._cache is None:
-            return score(np.ones(len(weights), dtype=bool))[0][:, self._measure]
-        keys = coalition_keys(weights)
-        found = self._cache.lookup(keys)
-        new = np.isnan(found[:, 0])
-        if new.any():
-            found[new], converged = score(new)
-            kept = np.flatnonzero(new)[converged]  # others are for a better fit to find
-            self._cache.store([keys[row] for row in kept], found[kept])
-        return found[:, self._measure]
+        """Scores (L, measures) of the first 1, ..., L points of an order, L being enough."""
+        key = self._key("walk", order.astype(np.int64))
+        found = self._lookup(key)
+        if found is not None and enough(found):
+            return found
+        # A walk that ended too early is fitted again from its beginning: how to go on from its end
+        # was not stored, and from elsewhere the last digits would be others.
+        found, converged, last = np.empty((0, len(MEASURES))), True, self.engine.whole
+        while not enough(found):
+            fits = self._stride(order, len(found) + 1, last)
+            scores, done = self._scores(fits)
+            found, converged, last = np.concatenate([found, scores]), converged and done, fits[-1:]
+        self._store(key, found, converged)
+        return found
 
-    def _scores(self, fits: Fits) -> Scored:
+    def _stride(self, order: NDArray[np.intp], first: int, start: Fits) -> Fits:
+        """Fits of the first ``first``, ``first + 1``, ... points of an order."""
+        stop = min(first + STRIDE, self.n)
+        weights = np.tri(stop - first, stop - 1, first - 1, dtype=bool)
+        return self.engine.among(order[: stop - 1]).fit(weights, start)
+
+    def _scores(self, fits: Fits) -> tuple[NDArray[np.float64], bool]:
+        """Scores (B, measures) of fits, and whether all have converged."""
         with self._counting:
             self.fitted += len(fits)
-        return scores(fits, self.X_valid, self.y_valid, self.device), fits.converged
+        found = scores(fits, self.X_valid, self.y_valid, self.device)
+        return found, bool(fits.converged.all())
+
+    def _key(self, kind: str, array: NDArray[np.generic], *settings: object) -> bytes:
+        return content_key([array], kind, *settings) if self._cache else b""
+
+    def _lookup(self, key: bytes) -> NDArray[np.float64] | None:
+        return self._cache.lookup(key) if self._cache else None
+
+    def _store(self, key: bytes, found: NDArray[np.float64], converged: bool) -> None:
+        # What did not converge is not stored, so that it is said every time.
+        if self._cache and converged:
+            self._cache.store(key, found)

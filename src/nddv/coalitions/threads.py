@@ -73,6 +73,12 @@ def workers(device: str) -> Iterator[int]:
                 torch.set_num_threads(allowed)
 
 
+def free_threads(device: str) -> int:
+    """How many threads ``workers`` would give here."""
+    with workers(device) as threads:
+        return threads
+
+
 def apply(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
     """Results of a function for all items, in their order."""
     items = list(items)
