@@ -8,11 +8,13 @@ Snakemake's own environment, where numpy need not be installed.
 from __future__ import annotations
 
 import ast
+import errno
 import hashlib
 import importlib.metadata
 import json
 import os
 import platform
+import re
 import sys
 import tempfile
 import time
@@ -33,7 +35,20 @@ if TYPE_CHECKING:
     from nddv.values import Values
 
 HASH_LENGTH = 12
+ZIP_END = 22  # bytes of the record that ends an archive without a comment
 RECORDED_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "torch")
+
+_SPACE = "make room there, or write elsewhere, and run again"
+_RIGHTS = "make the folder writable, or write elsewhere, and run again"
+ADVICE = {
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f), and run again",
+    errno.EROFS: _RIGHTS,
+    errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+}
+"""What to do when a file cannot be written."""
 
 
 @contextmanager
@@ -41,19 +56,61 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     """Give a temporary name next to ``path``; rename it to ``path`` if the block succeeds.
 
     After an error nothing is left behind, and a file that stood at ``path`` before still stands.
+    What a killed process has left under a temporary name goes when ``path`` is written again.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The suffix is kept because numpy and matplotlib read the format from it.
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    with _advised(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path)
+        # The suffix is kept because numpy and matplotlib read the format from it.
+        handle, name = tempfile.mkstemp(
+            prefix=f".{path.stem}.{os.getpid()}.", suffix=path.suffix, dir=path.parent
+        )
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _advised(path: Path) -> Iterator[None]:
+    """Say in one line which file could not be written, and what to do."""
     try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        # numpy knows no more than how many bytes were written
+        known = error.errno is not None or "requested and" in str(error)
+        advice = ADVICE.get(error.errno or errno.ENOSPC) if known else None
+        if advice is None:
+            raise
+        reason = error.strerror or os.strerror(errno.ENOSPC)
+        raise OSError(f"{path} could not be written ({reason}): {advice}") from error
+
+
+def _sweep(path: Path) -> None:
+    """Remove what processes that are gone have left of ``path``."""
+    pattern = re.compile(rf"\.{re.escape(path.stem)}\.(\d+)\.\w+{re.escape(path.suffix)}")
+    for beside in path.parent.iterdir():
+        found = pattern.fullmatch(beside.name)
+        if found and not _runs(int(found[1])):
+            beside.unlink(missing_ok=True)
+
+
+def _runs(pid: int) -> bool:
+    """Whether there is a process of this number; True where it cannot be told (Windows)."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        return True
+    return True
 
 
 def _umask() -> int:
@@ -88,6 +145,8 @@ def load_arrays(path: str | Path) -> dict[str, np.ndarray]:
             arrays = {name: stored[name] for name in stored.files}
         if not all(isinstance(array, np.ndarray) for array in arrays.values()):
             raise ValueError("a member is no array")
+        if len(arrays) != _members(path):
+            raise ValueError("its list of arrays is damaged")
         return arrays
     except Exception as error:  # numpy and zipfile have many kinds of errors for a damaged file
         raise ValueError(
@@ -96,17 +155,29 @@ def load_arrays(path: str | Path) -> dict[str, np.ndarray]:
         ) from error
 
 
+def _members(path: Path) -> int:
+    """How many files an archive says at its end that it has: zipfile does not look."""
+    with path.open("rb") as file:
+        file.seek(-ZIP_END, os.SEEK_END)
+        return int.from_bytes(file.read(ZIP_END)[10:12], "little")
+
+
 def write_json(path: str | Path, content: Any) -> None:
     """Write JSON with sorted keys, so that equal content gives equal bytes."""
     with atomic_write(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        temporary.write_text(as_json(content), encoding="utf-8")
+
+
+def as_json(content: Any) -> str:
+    """Give the text that :func:`write_json` writes."""
+    return json.dumps(content, indent=2, sort_keys=True) + "\n"
 
 
 def read_json(path: str | Path) -> Any:
     """Read a JSON file; the error for a broken one names it."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise ValueError(f"{path} is not valid JSON ({error}); delete it and run again") from error
 
 
@@ -114,6 +185,22 @@ def write_csv(path: str | Path, frame: pd.DataFrame) -> None:
     """Write a pandas frame, without its index."""
     with atomic_write(path) as temporary:
         frame.to_csv(temporary, index=False)
+
+
+def read_csv(path: str | Path, comment: str | None = None) -> pd.DataFrame:
+    """Read a pandas frame; the error for a broken file names it.
+
+    comment : what lines that are no rows begin with.
+    """
+    import pandas as pd
+
+    try:
+        return pd.read_csv(path, comment=comment)
+    except ValueError as error:
+        reason = str(error).strip()
+        raise ValueError(
+            f"{path} is no readable CSV ({reason}); delete it and run again"
+        ) from error
 
 
 def save_values(path: str | Path, values: Values) -> None:
@@ -281,9 +368,11 @@ def log_to(path: str | Path) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            traceback.print_exc()
+            with suppress(OSError):  # no room for the log either: what is raised says why
+                traceback.print_exc()
             raise
         finally:
-            sys.stderr.flush()
+            with suppress(OSError):
+                sys.stderr.flush()
             os.dup2(kept, 2)
             os.close(kept)

@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
-import pandas as pd
-
-from nddv.files import log_to
+from nddv.files import log_to, read_csv
 from nddv.reporting.claims import read_claims
 from nddv.reporting.verdicts import claims_table, write_claims
 
 
 def main(claims_path, schema_path, table_paths, csv_path):
     claims = read_claims(claims_path, schema_path)
-    tables = {Path(path).stem: pd.read_csv(path) for path in table_paths}
+    tables = {Path(path).stem: read_csv(path) for path in table_paths}
     write_claims(Path(csv_path).with_suffix(""), claims_table(claims, tables))
 
 

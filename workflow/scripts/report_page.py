@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import pandas as pd
-
-from nddv.files import log_to
+from nddv.files import log_to, read_csv
 from nddv.reporting.contents import read_report
 from nddv.reporting.page import environment, run_records, write_page
 
@@ -13,7 +11,7 @@ def main(report_path, schema_path, claims_path, table_paths, figure_paths, recor
     write_page(
         html_path,
         read_report(report_path, schema_path),
-        pd.read_csv(claims_path),
+        read_csv(claims_path),
         {Path(path).stem: path for path in table_paths},
         {Path(path).stem: path for path in figure_paths},
         record,

@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-import pandas as pd
-
-from nddv.files import log_to
+from nddv.files import log_to, read_csv
 from nddv.reporting.sensitivity import sensitivity_table, write_sensitivity
 from nddv.reporting.tables import Provenance
 
 
 def main(scores_path, defaults, provenance, csv_path):
-    table = sensitivity_table(pd.read_csv(scores_path), defaults)
+    table = sensitivity_table(read_csv(scores_path), defaults)
     write_sensitivity(Path(csv_path).with_suffix(""), table, provenance)
 
 

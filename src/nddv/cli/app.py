@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 
 from nddv.cli.arguments import as_options, build_parser
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+TERMINATED = 143
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM), which is then like an interruption."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -20,16 +29,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns
     -------
-    The exit status: 0, 2 for bad input, 130 when interrupted.
+    The exit status: 0, 2 for bad input, 130 when interrupted, 143 when terminated.
     """
     arguments = build_parser().parse_args(argv)
-    from nddv.cli.value import run  # pandas: not for --help and --version
-
     try:
-        run(arguments)
-    except KeyboardInterrupt:
+        with _terminated_like_interrupted():
+            from nddv.cli.value import run  # pandas: not for --help and --version
+
+            run(arguments)
+    except KeyboardInterrupt as error:
         print("nddv: interrupted, nothing written", file=sys.stderr)
-        return INTERRUPTED
+        return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
     except (ValueError, ArithmeticError, OSError, MemoryError, RuntimeError) as error:
         if arguments.traceback:
             raise
@@ -37,3 +47,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"nddv: error: {message}", file=sys.stderr)
         return BAD_INPUT
     return 0
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """Let SIGTERM raise, so that no temporary file is left; only the main thread may ask for it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

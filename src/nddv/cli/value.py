@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import shlex
 import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from nddv.cli.arguments import as_options, build_parser, version
 from nddv.cli.page import render_page
 from nddv.cli.readouts import CAUTION, DEFAULTS, is_ordered
-from nddv.files import atomic_write, write_json
+from nddv.files import as_json, atomic_write
 from nddv.tabular.encoding import Encoding, Rules, describe, learn_encoding, read_target
 from nddv.tabular.files import FileTable, TableError, read_table
 from nddv.validation import check_task
@@ -107,6 +108,11 @@ def plan_outputs(arguments: argparse.Namespace) -> Outputs:
             raise TableError(f"{file} is a folder; name a file")
         if not file.parent.is_dir():
             raise TableError(f"the folder {file.parent} does not exist; make it first")
+        if not os.access(file.parent, os.W_OK):
+            raise TableError(
+                f"{file} could not be written: make the folder {file.parent} writable, "
+                "or name a file elsewhere"
+            )
         if file.exists() and not arguments.force:
             raise TableError(f"{file} exists; give another name, or --force to replace it")
     return outputs
@@ -211,12 +217,16 @@ def _told() -> Iterator[list[str]]:
 def _write(
     outputs: Outputs, result: pd.DataFrame, record: dict[str, Any], page: str | None
 ) -> None:
-    with atomic_write(outputs.values) as temporary:
-        result.to_csv(temporary, index=False, lineterminator="\n")
-    write_json(outputs.record, record)
-    if page is not None and outputs.page is not None:
-        with atomic_write(outputs.page) as temporary:
-            temporary.write_text(page, encoding="utf-8")
+    texts = {
+        outputs.values: result.to_csv(index=False, lineterminator="\n"),
+        outputs.record: as_json(record),
+        outputs.page: page,
+    }
+    with ExitStack() as files:  # all of them or none
+        for path, text in texts.items():
+            if path is not None and text is not None:
+                temporary = files.enter_context(atomic_write(path))
+                temporary.write_text(text, encoding="utf-8", newline="")
 
 
 def _report(

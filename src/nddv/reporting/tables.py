@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nddv.files import atomic_write
+from nddv.files import atomic_write, read_csv
 from nddv.reporting.latex import BOLD, to_latex
 
 
@@ -36,7 +36,7 @@ def read_frame(paths: Sequence[str | Path], comment: str | None = None) -> pd.Da
 
     comment : what lines that are none of them begin with, as in the files of published numbers.
     """
-    frames = [pd.read_csv(path, comment=comment) for path in paths]
+    frames = [read_csv(path, comment) for path in paths]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
