@@ -47,6 +47,7 @@ ADVICE = {
     errno.EROFS: _RIGHTS,
     errno.EACCES: _RIGHTS,
     errno.EPERM: _RIGHTS,
+    errno.EISDIR: "a folder is in its place; remove that, and run again",
 }
 """What to do when a file cannot be written."""
 

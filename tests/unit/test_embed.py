@@ -30,7 +30,7 @@ def refuse(items):
 
 
 def stored(store):
-    return {path.name: path.read_bytes() for path in sorted(store.glob("*.npy"))}
+    return {path.name: path.read_bytes() for path in sorted(store.glob("*.npz"))}
 
 
 @pytest.mark.parametrize("shard_rows", [1, 3, 5, 10, 256])
@@ -54,7 +54,7 @@ def test_what_is_stored_is_not_encoded_again(tmp_path):
 def test_the_bar_counts_rows_and_starts_at_those_already_done(tmp_path, capsys):
     embed(ITEMS, encode, DIMENSION, tmp_path, 4, label="tiny@test")
     assert "tiny@test: 100%" in capsys.readouterr().err
-    (tmp_path / "00002.npy").unlink()
+    (tmp_path / "00002.npz").unlink()
     embed(ITEMS, encode, DIMENSION, tmp_path, 4)
     shown = capsys.readouterr().err
     assert "8/10" in shown
@@ -80,8 +80,8 @@ def dies_at_the_third(items):
         {at_the_third}
     return encode(items)
 
-def half_a_file(path, array):
-    path.write_bytes(array.tobytes()[:7])
+def half_a_file(path, rows):
+    path.write_bytes(rows.tobytes()[:7])
     kill()
 
 embed(ITEMS, dies_at_the_third, DIMENSION, sys.argv[1], 3, progress=False)
@@ -89,7 +89,7 @@ embed(ITEMS, dies_at_the_third, DIMENSION, sys.argv[1], 3, progress=False)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
-@pytest.mark.parametrize("at_the_third", ["kill()", "np.save = half_a_file"])
+@pytest.mark.parametrize("at_the_third", ["kill()", "np.savez_compressed = half_a_file"])
 def test_killed_and_run_again_gives_the_same_bytes(tmp_path, at_the_third):
     """Killed while the third shard is encoded, and while it is written."""
     whole, store = tmp_path / "whole", tmp_path / "killed"
@@ -102,8 +102,8 @@ def test_killed_and_run_again_gives_the_same_bytes(tmp_path, at_the_third):
         [sys.executable, "-c", source, str(store)], env=environment, check=False
     )
     assert killed.returncode == -signal.SIGKILL
-    finished = {path: path.stat().st_mtime_ns for path in store.glob("[0-9]*.npy")}
-    assert sorted(path.name for path in finished) == ["00000.npy", "00001.npy"]
+    finished = {path: path.stat().st_mtime_ns for path in store.glob("[0-9]*.npz")}
+    assert sorted(path.name for path in finished) == ["00000.npz", "00001.npz"]
 
     encoded = []
 
@@ -115,8 +115,8 @@ def test_killed_and_run_again_gives_the_same_bytes(tmp_path, at_the_third):
     assert encoded == ITEMS[6:]
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     assert result.tobytes() == expected.tobytes()
-    for path in sorted(whole.glob("[0-9]*.npy")):
-        assert (store / path.name).read_bytes() == path.read_bytes()
+    assert stored(store) == stored(whole)
+    assert sorted(path.name for path in store.iterdir()) == sorted(stored(whole))  # nothing else
 
 
 def cut(path):
@@ -127,30 +127,45 @@ def fill(path):
     path.write_bytes(b"\0" * path.stat().st_size)
 
 
+def empty(path):
+    path.write_bytes(b"")
+
+
+def flip(path):
+    """One bit of a number, which is then another finite number."""
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
+
+
 def widen(path):
-    np.save(path, np.load(path).astype(np.float32))
+    np.savez(path, rows=np.load(path)["rows"].astype(np.float32))
 
 
 def lengthen(path):
-    np.save(path, np.concatenate([np.load(path)] * 2))
+    np.savez(path, rows=np.concatenate([np.load(path)["rows"]] * 2))
+
+
+def rename(path):
+    np.savez(path, columns=np.load(path)["rows"])
 
 
 def spoil(path):
-    np.save(path, np.full((4, DIMENSION), np.nan, np.float16))
+    np.savez(path, rows=np.full((4, DIMENSION), np.nan, np.float16))
 
 
-@pytest.mark.parametrize("damage", [cut, fill, widen, lengthen, spoil])
+@pytest.mark.parametrize("damage", [cut, fill, empty, flip, widen, lengthen, rename, spoil])
 def test_a_damaged_shard_is_computed_again_and_only_that(tmp_path, damage):
     embed(ITEMS, encode, DIMENSION, tmp_path, 4, progress=False)
     whole = stored(tmp_path)
-    damage(tmp_path / "00001.npy")
+    damage(tmp_path / "00001.npz")
     encoded = []
 
     def watched(items):
         encoded.extend(items)
         return encode(items)
 
-    with pytest.warns(UserWarning, match="00001.npy is damaged"):
+    with pytest.warns(UserWarning, match="00001.npz is damaged"):
         embed(ITEMS, watched, DIMENSION, tmp_path, 4, progress=False)
     assert encoded == ITEMS[4:8]
     assert stored(tmp_path) == whole
@@ -173,7 +188,7 @@ def test_what_float16_cannot_hold_is_refused_with_its_row(tmp_path, value):
     with pytest.raises(ValueError, match="row 6: the encoder gave .*no finite") as caught:
         embed(ITEMS, spoilt, DIMENSION, tmp_path, 4, progress=False, label="tiny@test")
     assert caught.value.__notes__ == ["while rows 4 to 7 of tiny@test were encoded"]
-    assert list(stored(tmp_path)) == ["00000.npy"]
+    assert list(stored(tmp_path)) == ["00000.npz"]
 
 
 def test_rows_of_another_shape_than_promised_are_refused(tmp_path):
@@ -216,4 +231,4 @@ def test_the_next_shard_is_read_while_one_is_encoded_and_its_error_waits_its_tur
 
     with pytest.raises(OSError, match="row 9"):
         embed(items, waits, DIMENSION, tmp_path, 4, progress=False)
-    assert list(stored(tmp_path)) == ["00000.npy", "00001.npy"]
+    assert list(stored(tmp_path)) == ["00000.npz", "00001.npz"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 import warnings
 from pathlib import Path
@@ -92,23 +93,42 @@ def test_an_entry_is_built_once(build, files):
     assert shown(files) == sorted(path.parent.name for path in files.glob("*/content"))
 
 
+def replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def replace_by_file(path: Path) -> None:
+    shutil.rmtree(path)
+    path.write_text("in the way")
+
+
 @pytest.mark.parametrize(
     "damage",
     [
         lambda entry: (entry / "content" / "a.txt").write_bytes(b"altered"),
         lambda entry: (entry / "content" / "a.txt").write_bytes(b"al"),
+        lambda entry: (entry / "content" / "a.txt").write_bytes(b"alphA"),
+        lambda entry: (entry / "content" / "a.txt").write_bytes(b""),
         lambda entry: (entry / "content" / "a.txt").unlink(),
+        lambda entry: replace_by_folder(entry / "content" / "a.txt"),
+        lambda entry: replace_by_file(entry / "content"),
+        lambda entry: replace_by_file(entry),
         lambda entry: (entry / "manifest.json").unlink(),
         lambda entry: (entry / "manifest.json").write_text("{"),
         lambda entry: (entry / "manifest.json").write_text("[]"),
     ],
-    ids=["altered", "cut", "lost", "no manifest", "half a manifest", "another manifest"],
+    ids=[
+        *("altered", "cut", "one bit", "empty", "lost", "folder for file", "file for folder"),
+        *("file for entry", "no manifest", "half a manifest", "another manifest"),
+    ],
 )
 def test_a_damaged_entry_is_built_again_and_said(build, damage):
     folder, sums = cached({"x": 1}, build)
     damage(folder.parent)
-    with pytest.warns(UserWarning, match="refused and fetched again"):
+    with pytest.warns(UserWarning, match=f"{folder.parent.name} are refused and fetched again"):
         assert cached({"x": 1}, build) == (folder, sums)
+    assert {name: (folder / name).read_bytes() for name in sums} == FILES
     assert build.calls == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from nddv.files import atomic_write
+from nddv.files import load_arrays, save_arrays
 from nddv.problems.encoders.ahead import ahead
 from nddv.problems.encoders.load import Encode
 
@@ -36,7 +36,8 @@ def embed(
     items : documents or pictures, read by ``items[i]``. They may lie on disk: a thread reads the
         items of the next shard while the present one is encoded.
     encode : items -> (items, dimension) float32, see :func:`~nddv.problems.encoders.load_encoder`.
-    store : folder of the shards ``00000.npy``, ``00001.npy`` ... Complete ones are reused.
+    store : folder of the shards ``00000.npz``, ``00001.npz`` ..., which have checksums. Whole
+        ones are reused.
     shard_rows : rows of a shard: how much a killed run may lose.
     progress : show a bar that counts rows.
     label : name of the data set, for the bar and for errors.
@@ -54,7 +55,7 @@ def embed(
     missing: list[tuple[Path, range]] = []
     for number, start in enumerate(range(0, len(items), shard_rows)):
         rows = range(start, min(start + shard_rows, len(items)))
-        path = store / f"{number:05d}.npy"
+        path = store / f"{number:05d}.npz"
         stored = _load_shard(path, (len(rows), dimension))
         if stored is None:
             missing.append((path, rows))
@@ -74,8 +75,7 @@ def embed(
             except Exception as error:
                 error.add_note(f"while rows {rows.start} to {rows.stop - 1} of {name} were encoded")
                 raise
-            with atomic_write(path) as temporary:
-                np.save(temporary, shard)
+            save_arrays(path, rows=shard)
             embedded[rows.start : rows.stop] = shard
             bar.update(len(rows))
     return embedded
@@ -86,10 +86,10 @@ def _load_shard(path: Path, shape: tuple[int, int]) -> NDArray[np.float16] | Non
     if not path.exists():
         return None
     try:
-        shard = np.load(path, allow_pickle=False)
+        shard = load_arrays(path)["rows"]
         if shard.shape == shape and shard.dtype == np.float16 and np.isfinite(shard).all():
             return shard
-    except (ValueError, OSError, EOFError):
+    except (ValueError, KeyError):
         pass
     warnings.warn(f"{path} is damaged or of another shape: computed again", stacklevel=3)
     return None

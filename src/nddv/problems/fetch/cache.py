@@ -72,10 +72,18 @@ def cached(
                     f"the cached files in {entry} are refused and fetched again: {damage}",
                     stacklevel=2,
                 )
-                shutil.rmtree(entry)
+                _remove(entry)
         sums = _make(entry, identity, build, sha256)
         _sweep(entry.parent)
         return entry / "content", sums
+
+
+def _remove(entry: Path) -> None:
+    """Remove what should be the folder of an entry, also if it is none."""
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink()
 
 
 @contextmanager
