@@ -44,6 +44,10 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/reporting.smk"
 
 
+onstart:
+    check_writable()
+
+
 rule all:
     default_target: True
     input:

@@ -164,3 +164,13 @@ def growing(limit):
 def project_file(path):
     """A file of the project, as seen from the folder where Snakemake runs."""
     return os.path.relpath(os.path.join(workflow.basedir, path))
+
+
+def check_writable():
+    """Refuse, before any work, folders that nothing can be written to."""
+    for folder in ("results", "reports"):
+        if os.path.exists(folder) and not os.access(folder, os.W_OK):
+            raise WorkflowError(
+                f"{os.path.abspath(folder)} cannot be written to: make it writable, "
+                "or run elsewhere with --directory"
+            )
