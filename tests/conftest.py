@@ -64,6 +64,24 @@ def real_table(data_folder):
 
 
 @pytest.fixture(scope="session")
+def private_mounts() -> tuple[str, ...]:
+    """A command that runs another with ``sh -c`` among mounts of its own, which vanish with it.
+
+    Where the system does not let users do so, the test is skipped.
+    """
+    command = ("unshare", "--map-root-user", "--mount", "sh", "-c")
+    try:
+        done = subprocess.run(
+            [*command, "mount -t tmpfs tmpfs /mnt"], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no unshare here: no mounts of one's own")
+    if done.returncode:
+        pytest.skip(f"no mounts of one's own: {done.stderr.strip()}")
+    return command
+
+
+@pytest.fixture(scope="session")
 def package_index(tmp_path_factory) -> None:
     """A package index that pip can reach; without one the test is skipped."""
     folder = tmp_path_factory.mktemp("index")

@@ -16,21 +16,6 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 COMMAND = [sys.executable, "-m", "nddv.cli", "value", "data.csv", "--target", "y"]
-# Mounts of one's own, which vanish with the process: no rights are needed, nor cleaning up.
-PRIVATELY = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
-
-
-def can_mount() -> bool:
-    try:
-        done = subprocess.run(
-            [*PRIVATELY, "mount -t tmpfs tmpfs /mnt"], capture_output=True, check=False
-        )
-    except FileNotFoundError:
-        return False
-    return done.returncode == 0
-
-
-needs_mounts = pytest.mark.skipif(not can_mount(), reason="this system lets nobody mount (unshare)")
 
 
 @pytest.fixture
@@ -56,22 +41,23 @@ def start(folder: Path, command: list[str], **options) -> subprocess.Popen:
     )
 
 
-def value_on(folder: Path, mount: str) -> tuple[str, list[str], int]:
+def value_on(folder: Path, mounts: tuple[str, ...], mount: str) -> tuple[str, list[str], int]:
     """Write to a folder mounted in some way: stderr, what is in it afterwards, and the status."""
     value = shlex.join(
         [*COMMAND, "--epochs", "1", "--out", "out/values.csv", "--report", "out/p.html"]
     )
     script = f"{mount} out || exit 99; {value}; status=$?; ls -A out; exit $status"
-    process = start(folder, [*PRIVATELY, script])
+    process = start(folder, [*mounts, script])
     out, err = process.communicate(timeout=120)
     return err, out.split(), process.returncode
 
 
-@needs_mounts
 @pytest.mark.parametrize("pages", [1, 4])
-def test_a_full_disk_is_said_in_one_line_and_nothing_is_left(folder, pages):
+def test_a_full_disk_is_said_in_one_line_and_nothing_is_left(folder, private_mounts, pages):
     """Full in the first file, and in the last."""
-    err, left, status = value_on(folder, f"mount -t tmpfs -o size={4 * pages}k tmpfs")
+    err, left, status = value_on(
+        folder, private_mounts, f"mount -t tmpfs -o size={4 * pages}k tmpfs"
+    )
     assert status == 2
     assert left == []
     (line,) = [line for line in err.splitlines() if not line.startswith("nddv: note: ")]
@@ -82,9 +68,8 @@ def test_a_full_disk_is_said_in_one_line_and_nothing_is_left(folder, pages):
     )
 
 
-@needs_mounts
-def test_a_read_only_folder_is_refused_before_any_work(folder):
-    err, left, status = value_on(folder, "mount -t tmpfs -o ro tmpfs")
+def test_a_read_only_folder_is_refused_before_any_work(folder, private_mounts):
+    err, left, status = value_on(folder, private_mounts, "mount -t tmpfs -o ro tmpfs")
     assert status == 2
     assert left == []
     assert err == (

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import pytest
 import yaml
@@ -103,6 +104,27 @@ class Project:
 
         data : the folder for NDDV_DATA, which is not set otherwise.
         """
+        given = {} if data is None else {"NDDV_DATA": str(data)}
+        with self.start(*arguments, overlay=overlay, **given) as process:
+            text, _ = process.communicate(timeout=600)
+        done = subprocess.CompletedProcess(process.args, process.returncode, text)
+        if check:
+            assert done.returncode == 0, done.stdout
+        return done
+
+    def start(
+        self,
+        *arguments: str,
+        overlay: dict | None = None,
+        within: tuple[str, ...] = (),
+        output: int | IO[str] = subprocess.PIPE,
+        **variables: str,
+    ) -> subprocess.Popen[str]:
+        """Start Snakemake on the micro configuration, overlaid, as a group of processes.
+
+        within : a command that is given this one.
+        variables : of the environment.
+        """
         configuration = self.folder / "micro.yaml"
         configuration.write_text(yaml.safe_dump({**MICRO, **(overlay or {})}))
         command = [self.python, "-m", "snakemake", "--cores", "2", *arguments]
@@ -110,21 +132,15 @@ class Project:
         environment = {**os.environ, **cache, **self.environment}
         for name in ("PYTHONPATH", "SNAKEMAKE_PROFILE", "NDDV_DATA", "NDDV_CACHE"):
             environment.pop(name, None)
-        if data is not None:
-            environment["NDDV_DATA"] = str(data)
-        done = subprocess.run(
-            [*command, "--configfile", str(configuration)],
+        return subprocess.Popen(
+            [*within, *command, "--configfile", str(configuration)],
             cwd=self.folder,
-            env=environment,
-            stdout=subprocess.PIPE,
+            env={**environment, **variables},
+            stdout=output,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=600,
-            check=False,
+            start_new_session=True,
         )
-        if check:
-            assert done.returncode == 0, done.stdout
-        return done
 
     def planned(self, *targets: str, overlay: dict | None = None) -> set[str]:
         """The rules that Snakemake would run now."""
