@@ -47,7 +47,7 @@ SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
 QUICK := results/quick
 
-.PHONY: help environment lock reproduce full timings test lint format bench opendataval clean distclean
+.PHONY: help environment lock reproduce full timings test lint format unlock bench opendataval clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -90,6 +90,10 @@ full: $(READY) ## all tables and figures of the paper on the embedded configurat
 
 timings: $(READY) ## the paper's run-time experiments up to a million points (half an hour), and the report with them
 	$(SNAKEMAKE) --configfile $(EMBEDDED) config/timings.yaml -- scaling claims page
+
+unlock: $(READY) ## after a run was killed: remove the locks that it left
+	$(SNAKEMAKE) --unlock
+	@if [ -d $(QUICK) ]; then $(SNAKEMAKE) --unlock --directory $(QUICK); fi
 
 test: lint $(OPENDATAVAL) ## check style and types, then run all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
