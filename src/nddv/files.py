@@ -15,8 +15,10 @@ import json
 import os
 import platform
 import re
+import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -24,6 +26,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from nddv.messages import one_line
@@ -357,6 +360,27 @@ def _peak_memory_mb() -> float:
     return peak / (1024**2 if sys.platform == "darwin" else 1024)
 
 
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM): to be taken like an interruption."""
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let SIGTERM raise in the block, as Ctrl-C does, so that no temporary file is left."""
+    if threading.current_thread() is not threading.main_thread():  # no other may ask for it
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @contextmanager
 def log_to(path: str | Path) -> Iterator[None]:
     """Send everything the process writes to stderr, tracebacks included, to a log file."""
@@ -367,7 +391,8 @@ def log_to(path: str | Path) -> Iterator[None]:
     with path.open("w", encoding="utf-8") as log:
         os.dup2(log.fileno(), 2)
         try:
-            yield
+            with stoppable():
+                yield
         except BaseException:
             with suppress(OSError):  # no room for the log either: what is raised says why
                 traceback.print_exc()

@@ -327,6 +327,23 @@ def test_log_to_catches_everything_on_stderr(tmp_path):
     assert "the reason" in log
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+def test_a_job_that_is_terminated_removes_its_temporary_file_and_logs_it(tmp_path):
+    code = (
+        "import os, signal, time\n"
+        "from nddv.files import atomic_write, log_to\n"
+        f"with log_to({str(tmp_path / 'a.log')!r}), atomic_write({str(tmp_path / 'a.txt')!r}):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    time.sleep(60)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=_environment(), capture_output=True, check=False
+    )
+    assert done.returncode != 0
+    assert "Terminated" in (tmp_path / "a.log").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.log"]
+
+
 def _environment():
     source = str(Path(nddv.__path__[0]).parent)
     return {**os.environ, "PYTHONPATH": source}

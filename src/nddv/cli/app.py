@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Sequence
 
 from nddv.cli.arguments import as_options, build_parser
+from nddv.files import Terminated, stoppable
 
 BAD_INPUT = 2
 INTERRUPTED = 130
 TERMINATED = 143
-
-
-class Terminated(KeyboardInterrupt):
-    """The process was asked to end (SIGTERM), which is then like an interruption."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = build_parser().parse_args(argv)
     try:
-        with _terminated_like_interrupted():
+        with stoppable():
             from nddv.cli.value import run  # pandas: not for --help and --version
 
             run(arguments)
@@ -47,20 +40,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"nddv: error: {message}", file=sys.stderr)
         return BAD_INPUT
     return 0
-
-
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """Let SIGTERM raise, so that no temporary file is left; only the main thread may ask for it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
