@@ -15,7 +15,7 @@ rule time_method:
     conda:
         "../../envs/torch.yaml"
     # All cores of this machine, so that nothing runs beside it; the method uses as many as configured.
-    threads: workflow.cores or 1
+    threads: ALL_CORES
     resources:
         mem_mb=growing(timing_memory),
         runtime=timing_minutes,

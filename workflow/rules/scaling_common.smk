@@ -2,6 +2,8 @@
 
 TIMINGS = config["timings"]
 TIMING = "{method}/n{n}/d{features}/{valid}"
+# None where nothing is to be run, as with --unlock.
+ALL_CORES = workflow.resource_settings.cores or 1
 TIMING_TABLES = ["wallclock_scaling", "runtime_scaling"]
 
 
