@@ -33,11 +33,16 @@ def need(name: str) -> None:
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_a_cluster_profile_is_valid_and_groups_short_jobs(fresh, name):
     need(name)
-    text = fresh.snakemake("--workflow-profile", f"profiles/{name}", "--dry-run").stdout
+    problem = {"dataset": "2dplanes", "n": 60}
+    corruptions = ("label10", "label20")
+    overlay = {"problems": [{**problem, "corruption": corruption} for corruption in corruptions]}
+    text = fresh.snakemake(
+        *("--workflow-profile", f"profiles/{name}", "--dry-run"), overlay=overlay
+    ).stdout
     (nddv,) = re.findall(r"Group job nddv_2dplanes_n60\b.*\n((?:\n? {4}.*\n)*)", text)
-    assert [f"seed {seed}" in nddv for seed in (100, 101)] == [True, True]
+    assert [corruption in nddv for corruption in corruptions] == [True, True]
     (baselines,) = re.findall(r"Group job baselines_2dplanes_n60\b.*\n((?:\n? {4}.*\n)*)", text)
-    assert baselines.count("Job ") == 3
+    assert baselines.count("Job ") == 6
 
 
 def test_a_setting_that_nobody_knows_is_noticed(fresh):

@@ -174,7 +174,7 @@ def test_killed_twenty_times_the_results_are_those_of_an_undisturbed_run(fresh, 
 def test_stopped_by_hand_it_leaves_nothing_half_written_and_goes_on(fresh, undisturbed):
     """Ctrl-C, then what a batch system sends: to Snakemake and to its jobs. No lock is left."""
     expected = results(undisturbed)
-    log = fresh.folder / "results" / "logs" / "value_nddv" / ADDRESS / "seed100.log"
+    log = fresh.folder / "results" / "logs" / "value_nddv" / f"{ADDRESS}.log"
     for number in (signal.SIGINT, signal.SIGTERM):
         log.unlink(missing_ok=True)
         with fresh.start(NDDV, KNN, overlay=OVERLAY) as process:

@@ -61,6 +61,7 @@ PartitionName=tests Nodes={host} Default=YES MaxTime=INFINITE State=UP
 )
 
 FOLDER = "results/values/2dplanes/n60/label10"
+ALSO = "results/values/2dplanes/n60/label30"
 SEEDS = (100, 101)
 # Takes 2500 MB, where the first attempt has 2000; there it waits until it is killed.
 GREEDY = """
@@ -182,10 +183,15 @@ def run(another_copy, tmp_path_factory) -> Run:
     pytest.importorskip("snakemake_executor_plugin_slurm")
     if reason := why_not():
         pytest.skip(reason)
-    another_copy.snakemake(f"{FOLDER.replace('values', 'problems')}/seed100/problem.npz")
+    another_copy.snakemake(
+        *(
+            f"{folder.replace('values', 'problems')}/seed100/problem.npz"
+            for folder in (FOLDER, ALSO)
+        )
+    )
     another_copy.append("baselines/loss.py", GREEDY)
     another_copy.append("problems/make.py", BUG)
-    values = [f"{FOLDER}/seed{seed}/nddv-path.npz" for seed in SEEDS]
+    values = [f"{folder}/seed100/nddv-path.npz" for folder in (FOLDER, ALSO)]
     with ExitStack() as slurm:
         try:
             slurm.enter_context(running_slurm(tmp_path_factory.mktemp("slurm")))
@@ -210,18 +216,19 @@ def run(another_copy, tmp_path_factory) -> Run:
 
 @pytest.mark.slow
 def test_values_are_made_on_slurm(run):
+    made = [(FOLDER, "nddv-path"), (FOLDER, "small-loss"), (ALSO, "nddv-path")]
     for seed in SEEDS:
-        for method in ("nddv-path", "small-loss"):
-            with np.load(run.folder / FOLDER / f"seed{seed}" / f"{method}.npz") as stored:
+        for folder, method in made:
+            with np.load(run.folder / folder / f"seed{seed}" / f"{method}.npz") as stored:
                 assert stored["values"].shape == (60,), run.output
 
 
 @pytest.mark.slow
 def test_short_jobs_are_submitted_as_one_that_asks_for_a_gpu(run):
-    (job,) = run.of("value_nddv")  # both seeds
+    (job,) = run.of("value_nddv")  # both problems
     assert job["TresPerJob"] == "gres:gpu:1"
     assert job["NumCPUs"] == "1"
-    assert job["TimeLimit"] == "00:20:00"  # one after another
+    assert job["TimeLimit"] == "00:40:00"  # one after another
     assert job["Partition"] == "tests"
     assert all("TresPerJob" not in job for job in run.of("value_baseline"))
 
