@@ -208,6 +208,7 @@ def test_every_number_of_the_schemas_has_bounds():
 def test_settings_of_nddv_have_the_choices_and_limits_of_the_estimator():
     settings = read_schema(SCHEMAS / "methods.schema.yaml")["properties"]["nddv"]["properties"]
     for name, schema in settings.items():
+        (schema, *_) = schema.get("anyOf", [schema])
         if "enum" in schema:
             assert set(schema["enum"]) == set(CHOICES[name]), name
         elif schema["type"] == "integer":

@@ -19,10 +19,14 @@ def profile(name: str) -> dict:
 
 
 def rules() -> dict[str, str]:
-    """The text of every rule."""
+    """The text of every rule; that of one made from another has that one's before its own."""
     parts = [path.read_text() for path in sorted((ROOT / "workflow" / "rules").glob("*.smk"))]
-    found = re.split(r"^(?:use )?rule (?:\w+ as )?(\w+)\b", "\n".join(parts), flags=re.MULTILINE)
-    return dict(zip(found[1::2], found[2::2], strict=True))
+    text = "\n".join(parts)
+    found = re.split(r"^(?:use )?rule (?:(\w+) as )?(\w+)\b", text, flags=re.MULTILINE)
+    texts: dict[str, str] = {}
+    for model, name, own in zip(found[1::3], found[2::3], found[3::3], strict=True):
+        texts[name] = texts.get(model, "") + own
+    return texts
 
 
 def need(name: str) -> None:
