@@ -96,10 +96,13 @@ def test_stopped_half_way_it_leaves_nothing_and_says_so(folder, name, seconds):
     """Stopped while it imports torch, and while it fits."""
     process = start(folder, [*COMMAND, "--epochs", "1000000", "--out", "out/values.csv"])
     assert process.stderr is not None
-    assert process.stderr.readline().startswith("nddv: note: ")  # that a column is constant
-    time.sleep(seconds)
-    process.send_signal(getattr(signal, name))
-    out, err = process.communicate(timeout=120)
+    try:
+        assert process.stderr.readline().startswith("nddv: note: ")  # that a column is constant
+        time.sleep(seconds)
+        process.send_signal(getattr(signal, name))
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
     # Python itself may end by the signal, once all is said.
     assert process.returncode in {130, 143, -signal.SIGINT}
     assert out == ""
