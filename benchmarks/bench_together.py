@@ -1,7 +1,7 @@
 """Five seeds fitted together beside one, and beside five fits one after the other.
 
 The seeds of a small problem (n = 1000), as the workflow fits them; interleaved repetitions, so that
-a noisy machine disturbs all alike. One thread, and two: a small problem leaves the second idle.
+a noisy machine disturbs all alike. One thread, and two, of which one model alone makes little use.
 
     python benchmarks/bench_together.py [--quick]
 """

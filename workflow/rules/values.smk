@@ -1,7 +1,7 @@
 """Values: one score per training point. A job takes all seeds of a problem."""
 
 
-# Fitted together, five seeds cost about as much as two.
+# Fitted together, the seeds share a start of some seconds, and a part of every operation.
 rule value_nddv:
     input:
         problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
