@@ -100,3 +100,12 @@ def test_weights_are_between_zero_and_one() -> None:
     v = problem.weight_map(theta, torch.linspace(0, 50, 200, dtype=torch.float64))
     assert ((v >= 0) & (v <= 1)).all()
     assert v.std() > 0
+
+
+def test_an_update_looks_at_the_first_points_of_a_large_batch() -> None:
+    whole = Batch(torch.arange(12.0).view(2, 3, 2), torch.zeros(2, 3), torch.zeros(4, 2, 3, 5))
+    few = whole.first(2)
+    assert few.x.tolist() == [[[0, 1], [2, 3]], [[6, 7], [8, 9]]]
+    assert few.y.shape == (2, 2)
+    assert few.noise.shape == (4, 2, 2, 5)
+    assert torch.equal(whole.first(9).x, whole.x)

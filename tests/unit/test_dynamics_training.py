@@ -149,3 +149,11 @@ def test_values_too_large_to_square_are_named() -> None:
     x = np.column_stack([np.arange(20.0), np.linspace(-1e200, 1e200, 20)])
     with pytest.raises(ValueError, match="column 1 are too large"):
         Rows.fit(x, 2.0, torch.float32, CPU)
+
+
+def test_meta_updates_of_a_large_batch_see_a_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = small_run(batch_size=40)
+    monkeypatch.setattr("nddv.dynamics.training.LOOKED_AHEAD", 40)
+    assert torch.equal(small_run(batch_size=40).theta, whole.theta)
+    monkeypatch.setattr("nddv.dynamics.training.LOOKED_AHEAD", 10)
+    assert not torch.equal(small_run(batch_size=40).theta, whole.theta)

@@ -60,6 +60,10 @@ class Batch:
     y: Tensor
     noise: Tensor
 
+    def first(self, count: int) -> Batch:
+        """The first points of the batch: all, if there are no more."""
+        return Batch(self.x[..., :count, :], self.y[..., :count], self.noise[..., :count, :])
+
 
 @dataclass(frozen=True)
 class MetaProblem:

@@ -25,6 +25,10 @@ from nddv.dynamics.rows import Rows
 from nddv.dynamics.schedule import INIT, META, SCORING, Schedule, Training
 from nddv.dynamics.seeds import derive, generator
 
+# Points of a batch that an update of θ looks at: enough for a direction. What autograd keeps
+# of a batch of thousands, as a million points have, would take gigabytes.
+LOOKED_AHEAD = 512
+
 
 @dataclass(frozen=True)
 class Data:
@@ -329,8 +333,8 @@ class _Reweighting:
             first.flow,
             first.weight_map,
             flat,
-            batch,
-            signals,
+            batch.first(LOOKED_AHEAD),
+            signals[..., :LOOKED_AHEAD],
             _stack_batches([_meta_batch(run, step) for run in self.runs]),
             first.optimizer.rate(step),
             t.clip,
