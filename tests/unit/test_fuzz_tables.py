@@ -244,7 +244,7 @@ def zipped(buffer, name, text):
 
 TABLES = {
     "t.parquet": in_memory(FRAME.to_parquet),
-    "t.csv.gz": gzip.compress(FRAME.to_csv(index=False).encode()),
+    "t.csv.gz": gzip.compress(FRAME.to_csv(index=False).encode(), mtime=0),
     "t.csv.bz2": bz2.compress(FRAME.to_csv(index=False).encode()),
     "t.csv.xz": lzma.compress(FRAME.to_csv(index=False).encode()),
     "t.csv.zip": in_memory(lambda buffer: zipped(buffer, "t.csv", FRAME.to_csv(index=False))),
