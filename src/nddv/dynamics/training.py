@@ -25,8 +25,8 @@ from nddv.dynamics.rows import Rows
 from nddv.dynamics.schedule import INIT, META, SCORING, Schedule, Training
 from nddv.dynamics.seeds import derive, generator
 
-# Points of a batch that an update of θ looks at: enough for a direction. An update takes about three
-# times as long as a training step on as many points.
+# Points of a batch that an update of θ looks at: enough for a direction. An update takes about
+# three times as long as a training step on as many points.
 LOOKED_AHEAD = 512
 
 
