@@ -16,7 +16,8 @@ import sys
 import time
 from pathlib import Path
 
-from nddv.files import atomic_write, versions
+from nddv.files import atomic_write
+from nddv.measuring import versions
 
 FOLDER = Path(__file__).parent
 REPORT = FOLDER.parent / "reports" / "benchmarks.md"

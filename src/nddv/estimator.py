@@ -23,8 +23,8 @@ from nddv.dynamics.readouts import center, time_resolved
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.schedule import Schedule, Training
 from nddv.dynamics.training import Data, Run, best_epoch
-from nddv.files import versions
 from nddv.folds import Fold, FoldPlan, assemble, held_out_parts, train_folds
+from nddv.measuring import versions
 from nddv.stored import StoredRows
 from nddv.validation import (
     check_features,

@@ -10,23 +10,14 @@ from __future__ import annotations
 import ast
 import errno
 import hashlib
-import importlib.metadata
 import json
 import os
-import platform
 import re
-import signal
-import sys
 import tempfile
-import threading
-import time
-import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from nddv.messages import one_line
@@ -39,7 +30,6 @@ if TYPE_CHECKING:
 
 HASH_LENGTH = 12
 ZIP_END = 22  # bytes of the record that ends an archive without a comment
-RECORDED_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "torch")
 
 _SPACE = "make room there, or write elsewhere, and run again"
 _RIGHTS = "make the folder writable, or write elsewhere, and run again"
@@ -284,121 +274,3 @@ def _imported_from(library: str, source: bytes) -> frozenset[str]:
             found += [alias.name for alias in node.names]
     prefix = f"{library}."
     return frozenset(name.removeprefix(prefix) for name in found if name.startswith(prefix))
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of the numerical packages that are installed."""
-    return dict(_versions())
-
-
-@cache
-def _versions() -> dict[str, str]:
-    # once: the metadata of five packages take as long to read as a small model to fit
-    found = {"python": platform.python_version()}
-    for package in RECORDED_PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-@dataclass
-class Measurement:
-    """Wall-clock seconds of a block, and the peak memory of the process meanwhile."""
-
-    seconds: float = 0.0
-    peak_memory_mb: float = 0.0
-
-    def as_record(self) -> dict[str, float]:
-        """Give both numbers, rounded, for a JSON record."""
-        return {
-            "seconds": round(self.seconds, 4),
-            "peak_memory_mb": round(self.peak_memory_mb, 1),
-        }
-
-
-_measuring: list[Measurement] = []
-
-
-@contextmanager
-def measure() -> Iterator[Measurement]:
-    """Measure the block; read the result after it has ended. Blocks may be inside each other."""
-    measurement = Measurement()
-    _note_peak()
-    _forget_peak()
-    _measuring.append(measurement)
-    start = time.perf_counter()
-    try:
-        yield measurement
-    finally:
-        measurement.seconds = time.perf_counter() - start
-        _note_peak()
-        _measuring.remove(measurement)
-
-
-def _note_peak() -> None:
-    """Tell all measurements that are under way how much memory there was since the last one."""
-    peak = _peak_memory_mb()
-    for measurement in _measuring:
-        measurement.peak_memory_mb = max(peak, measurement.peak_memory_mb)
-
-
-def _forget_peak() -> None:
-    """Begin the peak anew where the system can (Linux); elsewhere it is that of the process."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak_memory_mb() -> float:
-    """Peak resident memory of this process; NaN where the system does not tell (Windows)."""
-    try:
-        import resource
-    except ImportError:
-        return float("nan")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1024**2 if sys.platform == "darwin" else 1024)
-
-
-class Terminated(KeyboardInterrupt):
-    """The process was asked to end (SIGTERM): to be taken like an interruption."""
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Let SIGTERM raise in the block, as Ctrl-C does, so that no temporary file is left."""
-    if threading.current_thread() is not threading.main_thread():  # no other may ask for it
-        yield
-        return
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def log_to(path: str | Path) -> Iterator[None]:
-    """Send everything the process writes to stderr, tracebacks included, to a log file."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with path.open("w", encoding="utf-8") as log:
-        os.dup2(log.fileno(), 2)
-        try:
-            with stoppable():
-                yield
-        except BaseException:
-            with suppress(OSError):  # no room for the log either: what is raised says why
-                traceback.print_exc()
-            raise
-        finally:
-            with suppress(OSError):
-                sys.stderr.flush()
-            os.dup2(kept, 2)
-            os.close(kept)

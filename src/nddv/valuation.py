@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nddv.files import config_hash, measure, versions
+from nddv.files import config_hash
+from nddv.measuring import measure, versions
 from nddv.problems.problem import Problem
 from nddv.values import NoValues, Values
 from nddv.variants import split_variant

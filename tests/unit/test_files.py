@@ -21,13 +21,11 @@ from nddv.files import (
     config_hash,
     load_arrays,
     load_values,
-    measure,
     read_csv,
     read_json,
     save_arrays,
     save_values,
     source_hash,
-    versions,
     write_csv,
     write_json,
 )
@@ -302,61 +300,6 @@ def test_source_hash_of_the_estimator_covers_the_dynamics(tmp_path):
     assert source_hash("methods", root=root) == registry
 
 
-def test_measure_and_versions():
-    with measure() as block:
-        sum(range(1000))
-    assert block.seconds > 0
-    assert block.peak_memory_mb > 1
-    assert versions()["numpy"] == np.__version__
-
-
-def test_log_to_catches_everything_on_stderr(tmp_path):
-    code = (
-        "import os, sys\n"
-        "from nddv.files import log_to\n"
-        f"with log_to({str(tmp_path / 'logs' / 'a.log')!r}):\n"
-        "    print('from python', file=sys.stderr)\n"
-        "    os.write(2, b'from below python\\n')\n"
-        "    raise RuntimeError('the reason')\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], env=_environment(), check=False)
-    log = (tmp_path / "logs" / "a.log").read_text()
-    assert done.returncode == 1
-    assert "from python" in log
-    assert "from below python" in log
-    assert "the reason" in log
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
-def test_a_job_that_is_terminated_removes_its_temporary_file_and_logs_it(tmp_path):
-    code = (
-        "import os, signal, time\n"
-        "from nddv.files import atomic_write, log_to\n"
-        f"with log_to({str(tmp_path / 'a.log')!r}), atomic_write({str(tmp_path / 'a.txt')!r}):\n"
-        "    os.kill(os.getpid(), signal.SIGTERM)\n"
-        "    time.sleep(60)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=_environment(), capture_output=True, check=False
-    )
-    assert done.returncode != 0
-    assert "Terminated" in (tmp_path / "a.log").read_text()
-    assert [path.name for path in tmp_path.iterdir()] == ["a.log"]
-
-
 def _environment():
     source = str(Path(nddv.__path__[0]).parent)
     return {**os.environ, "PYTHONPATH": source}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can begin the peak anew")
-def test_memory_is_that_of_the_block():
-    """Not that of an earlier block, and an outer block has what an inner one took."""
-    with measure() as large:
-        np.ones(30_000_000).sum()
-        with measure() as small:
-            pass
-    with measure() as outer, measure() as inner:
-        np.ones(30_000_000).sum()
-    assert large.peak_memory_mb > small.peak_memory_mb + 200
-    assert outer.peak_memory_mb >= inner.peak_memory_mb > small.peak_memory_mb + 200

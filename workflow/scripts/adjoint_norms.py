@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from nddv.files import log_to, read_json
+from nddv.files import read_json
+from nddv.jobs import log_to
 from nddv.reporting.adjoints import adjoint_norms, write_adjoint_norms
 from nddv.reporting.tables import Provenance
 

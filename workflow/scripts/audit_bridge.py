@@ -1,8 +1,8 @@
 """Compute the bridge budget of some points and coalitions of one problem."""
 
 from nddv.audit.run import audit_bridge
-from nddv.devices import hide_gpus_unless
-from nddv.files import log_to, write_csv
+from nddv.files import write_csv
+from nddv.jobs import hide_gpus_unless, log_to
 from nddv.problems import load_problem
 from nddv.problems.addresses import columns_of
 

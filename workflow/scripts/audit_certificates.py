@@ -2,7 +2,8 @@
 
 from nddv.audit.marginals import from_arrays
 from nddv.audit.run import audit_certificates
-from nddv.files import load_arrays, load_values, log_to, write_csv
+from nddv.files import load_arrays, load_values, write_csv
+from nddv.jobs import log_to
 from nddv.problems import load_problem
 from nddv.problems.addresses import columns_of
 

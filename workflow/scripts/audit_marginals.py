@@ -1,7 +1,8 @@
 """Retrain on the coalitions of one problem: its reference marginals, and what they cost."""
 
 from nddv.audit.marginals import audit_marginals, to_arrays
-from nddv.files import log_to, save_arrays, write_json
+from nddv.files import save_arrays, write_json
+from nddv.jobs import log_to
 from nddv.problems import load_problem
 
 

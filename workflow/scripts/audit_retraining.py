@@ -1,8 +1,8 @@
 """Audit the values of one problem against exact retraining of the NDDV model."""
 
 from nddv.audit.run import audit_retraining
-from nddv.devices import hide_gpus_unless
-from nddv.files import load_values, log_to, write_csv
+from nddv.files import load_values, write_csv
+from nddv.jobs import hide_gpus_unless, log_to
 from nddv.problems import load_problem
 from nddv.problems.addresses import columns_of
 

@@ -4,7 +4,8 @@ import pandas as pd
 
 from nddv.audit.marginals import from_arrays
 from nddv.audit.run import audit_scores
-from nddv.files import load_arrays, load_values, log_to, write_csv
+from nddv.files import load_arrays, load_values, write_csv
+from nddv.jobs import log_to
 from nddv.problems.addresses import columns_of
 
 

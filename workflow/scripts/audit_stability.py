@@ -1,7 +1,8 @@
 """Run one of the stability checks."""
 
 from nddv.audit.stability import CHECKS
-from nddv.files import log_to, write_csv
+from nddv.files import write_csv
+from nddv.jobs import log_to
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from nddv.files import log_to, read_json
+from nddv.files import read_json
+from nddv.jobs import log_to
 from nddv.reporting.audits import TABLES, cost, write_audit
 from nddv.reporting.tables import Provenance, read_frame
 

@@ -1,8 +1,8 @@
 """Fit NDDV to a problem and write the coordinate functions of its last control."""
 
-from nddv.devices import hide_gpus_unless
 from nddv.evaluation.controls import coordinate_functions
-from nddv.files import log_to, write_csv
+from nddv.files import write_csv
+from nddv.jobs import hide_gpus_unless, log_to
 from nddv.problems import load_problem
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from nddv.files import log_to
+from nddv.jobs import log_to
 from nddv.reporting.curation import curation_table, write_curation
 from nddv.reporting.tables import Provenance, read_frame
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from nddv.files import log_to, read_json
+from nddv.files import read_json
+from nddv.jobs import log_to
 from nddv.problems.sizes import part_sizes
 from nddv.reporting.datasets import dataset_table, format_datasets, read_published_datasets
 from nddv.reporting.tables import write_table

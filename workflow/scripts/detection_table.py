@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from nddv.files import log_to
+from nddv.jobs import log_to
 from nddv.reporting.detection import (
     detection_table,
     read_published,

@@ -1,7 +1,8 @@
 """Score the values of all methods and seeds of one problem against the truth."""
 
 from nddv.evaluation.collect import detection_tables
-from nddv.files import load_values, log_to, write_csv
+from nddv.files import load_values, write_csv
+from nddv.jobs import log_to
 from nddv.problems import load_truth
 from nddv.problems.addresses import columns_of
 

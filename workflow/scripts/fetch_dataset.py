@@ -1,6 +1,7 @@
 """Fetch the files of a data set, and its encoder's, and write down where they came from."""
 
-from nddv.files import log_to, write_json
+from nddv.files import write_json
+from nddv.jobs import log_to
 from nddv.problems.datasets import fetch_dataset
 
 

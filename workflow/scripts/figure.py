@@ -1,6 +1,6 @@
 """Draw a figure of the catalogue."""
 
-from nddv.files import log_to
+from nddv.jobs import log_to
 from nddv.reporting.catalogue import FIGURES
 from nddv.reporting.figures import save_figure
 from nddv.reporting.tables import read_frame

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nddv.files import log_to
+from nddv.jobs import log_to
 from nddv.reporting.groups import TABLES, write_groups
 from nddv.reporting.tables import Provenance, read_frame
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from nddv.devices import hide_gpus_unless
-from nddv.files import log_to, read_json, write_json
+from nddv.files import read_json, write_json
+from nddv.jobs import hide_gpus_unless, log_to
 from nddv.problems.datasets import Files, load_dataset, summary
 from nddv.problems.tables import save_table
 

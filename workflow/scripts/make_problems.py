@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from nddv.files import log_to
+from nddv.jobs import log_to
 from nddv.problems import load_table, make_problem, save_problem, save_truth
 
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from nddv.files import log_to, read_csv
+from nddv.files import read_csv
+from nddv.jobs import log_to
 from nddv.reporting.contents import read_report
 from nddv.reporting.page import environment, run_records, write_page
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from nddv.files import log_to, read_csv
+from nddv.files import read_csv
+from nddv.jobs import log_to
 from nddv.reporting.sensitivity import sensitivity_table, write_sensitivity
 from nddv.reporting.tables import Provenance
 

@@ -1,8 +1,8 @@
 """Time one method at one size, alone, several times where it is quick."""
 
-from nddv.devices import hide_gpus_unless
 from nddv.evaluation.timing import time_repeats
-from nddv.files import log_to, write_csv
+from nddv.files import write_csv
+from nddv.jobs import hide_gpus_unless, log_to
 
 
 def main(wildcards, options, path):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nddv.files import log_to
+from nddv.jobs import log_to
 from nddv.reporting.tables import read_frame
 from nddv.reporting.timing import EXTRAPOLATED, timing_table, write_timing
 

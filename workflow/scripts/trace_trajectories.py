@@ -1,8 +1,8 @@
 """Fit NDDV to a problem and write what happens inside the run, as tables."""
 
-from nddv.devices import hide_gpus_unless
 from nddv.evaluation.trajectories import significant, trace_run
-from nddv.files import log_to, write_csv
+from nddv.files import write_csv
+from nddv.jobs import hide_gpus_unless, log_to
 from nddv.problems import load_problem, load_truth
 
 

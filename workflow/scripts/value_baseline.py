@@ -1,6 +1,7 @@
 """Value the problems of all seeds with one baseline."""
 
-from nddv.files import log_to, save_values
+from nddv.files import save_values
+from nddv.jobs import log_to
 from nddv.problems import load_problem
 from nddv.valuation import value_or_gap
 

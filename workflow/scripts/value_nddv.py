@@ -2,8 +2,8 @@
 
 from itertools import product
 
-from nddv.devices import hide_gpus_unless
-from nddv.files import log_to, save_values
+from nddv.files import save_values
+from nddv.jobs import hide_gpus_unless, log_to
 from nddv.problems import load_problem
 from nddv.valuation import nddv_values_or_gaps
 

@@ -14,7 +14,7 @@ from nddv.baselines.semivalues import beta_weights, walk_contributions
 from nddv.baselines.subsamples import data_banzhaf
 from nddv.coalitions.game import Game
 from nddv.coalitions.predict import MEASURES
-from nddv.files import measure, versions
+from nddv.measuring import measure, versions
 from nddv.problems.problem import Problem
 from nddv.valuation import logistic_game
 

@@ -23,7 +23,8 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 from PIL import Image
 
-from nddv.files import atomic_write, versions
+from nddv.files import atomic_write
+from nddv.measuring import versions
 from nddv.reporting.catalogue import FIGURES
 from nddv.reporting.verdicts import ABOUT, VERDICTS, counts
 

@@ -1,0 +1,60 @@
+"""A job logs what it says, ends in order, and sees only the devices that it was granted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nddv
+from nddv.jobs import hide_gpus_unless
+
+
+def test_log_to_catches_everything_on_stderr(tmp_path):
+    code = (
+        "import os, sys\n"
+        "from nddv.jobs import log_to\n"
+        f"with log_to({str(tmp_path / 'logs' / 'a.log')!r}):\n"
+        "    print('from python', file=sys.stderr)\n"
+        "    os.write(2, b'from below python\\n')\n"
+        "    raise RuntimeError('the reason')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=_environment(), check=False)
+    log = (tmp_path / "logs" / "a.log").read_text()
+    assert done.returncode == 1
+    assert "from python" in log
+    assert "from below python" in log
+    assert "the reason" in log
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+def test_a_job_that_is_terminated_removes_its_temporary_file_and_logs_it(tmp_path):
+    code = (
+        "import os, signal, time\n"
+        "from nddv.files import atomic_write\n"
+        "from nddv.jobs import log_to\n"
+        f"with log_to({str(tmp_path / 'a.log')!r}), atomic_write({str(tmp_path / 'a.txt')!r}):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    time.sleep(60)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=_environment(), capture_output=True, check=False
+    )
+    assert done.returncode != 0
+    assert "Terminated" in (tmp_path / "a.log").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.log"]
+
+
+@pytest.mark.parametrize(("granted", "seen"), [(0, ""), (1, "3")])
+def test_gpus_are_hidden_from_who_was_granted_none(monkeypatch, granted, seen):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    hide_gpus_unless(granted)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == seen
+
+
+def _environment():
+    source = str(Path(nddv.__path__[0]).parent)
+    return {**os.environ, "PYTHONPATH": source}
