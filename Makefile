@@ -108,7 +108,7 @@ format: $(READY) ## put the sources in shape
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-bench: $(OPENDATAVAL) ## measure speed and memory, and write reports/benchmarks.md (most of an hour; in minutes with QUICK_BENCH=1)
+bench: $(OPENDATAVAL) ## measure speed and memory, and write reports/benchmarks.md (twenty minutes; less with QUICK_BENCH=1)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK_BENCH),--quick)
 
 opendataval: $(OPENDATAVAL) ## add the OpenDataVal baselines to .venv

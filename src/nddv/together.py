@@ -1,8 +1,8 @@
 """Several models fitted at once: the seeds of an experiment, or its noise rates.
 
-A small problem leaves most of a processor, and nearly all of a GPU, idle: an operation on a batch
-of 64 points is over before the next has been started. Models that share sizes and settings are
-therefore trained in step, with their parameters stacked (`nddv.dynamics.training.train_together`).
+A batch of 64 points does not fill a GPU, and on a processor a good part of a step is the start of
+its operations. Models that share sizes and settings are therefore trained in step, with their
+parameters stacked (`nddv.dynamics.training.train_together`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Everything that a training step is made of takes parameters of one model or a stack of them, one
 more axis in front: (P,) or (K, P) parameters, (B, W) or (K, B, W) states. A stack of small models
-costs little more than one of them, since the time goes into starting operations.
+costs less than one after the other, since each operation is started once.
 """
 
 from __future__ import annotations
