@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from nddv.evaluation.detection import detection_scores
-from nddv.measuring import measure
+from nddv.support.measuring import measure
 
 FEATURES = 500
 SIZES = (10_000, 100_000, 1_000_000)

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from nddv.methods import METHODS
+from nddv.methods.registry import METHODS
+from nddv.methods.valuation import value
 from nddv.problems import Problem, Table, make_problem
-from nddv.valuation import value
 from nddv.values import NoValues
 
 SEED = 100

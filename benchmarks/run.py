@@ -16,8 +16,8 @@ import sys
 import time
 from pathlib import Path
 
-from nddv.files import atomic_write
-from nddv.measuring import versions
+from nddv.support.files import atomic_write
+from nddv.support.measuring import versions
 
 FOLDER = Path(__file__).parent
 REPORT = FOLDER.parent / "reports" / "benchmarks.md"

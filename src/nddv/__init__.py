@@ -14,19 +14,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nddv.estimator import NDDV, value
+    from nddv.estimator.nddv import NDDV, value
+    from nddv.estimator.together import fit_together
     from nddv.tabular.stored import open_rows
-    from nddv.together import fit_together
     from nddv.values import Values
 
 __all__ = ["NDDV", "Values", "fit_together", "open_rows", "value"]
 
 _HOMES = {
-    "NDDV": "nddv.estimator",
+    "NDDV": "nddv.estimator.nddv",
     "Values": "nddv.values",
-    "fit_together": "nddv.together",
+    "fit_together": "nddv.estimator.together",
     "open_rows": "nddv.tabular.stored",
-    "value": "nddv.estimator",
+    "value": "nddv.estimator.nddv",
 }
 
 

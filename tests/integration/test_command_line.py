@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from nddv.cli import main
-from nddv.estimator import NDDV
+from nddv.estimator.nddv import NDDV
 
 SMALL = ["--epochs", "2"]
 

@@ -11,8 +11,8 @@ from nddv.audit.certificates import SAMPLES_ONLY
 from nddv.audit.retraining import leave_one_out_retrained
 from nddv.audit.run import audit_retraining
 from nddv.evaluation.detection import f1_score, flag_lowest
+from nddv.methods.valuation import nddv_values
 from nddv.problems import make_problem
-from nddv.valuation import nddv_values
 
 pytestmark = pytest.mark.slow
 

@@ -25,8 +25,8 @@ from nddv.baselines.subsamples import data_banzhaf, difference_of_means, influen
 from nddv.baselines.transport import lava
 from nddv.coalitions import LogisticGame
 from nddv.integrations.stand_ins import stand_ins
+from nddv.methods.valuation import value
 from nddv.problems import Problem, make_problem
-from nddv.valuation import value
 
 ROOT = Path(__file__).parents[2]
 SEED = 100

@@ -19,7 +19,7 @@ from nddv.audit.bridge import (
 from nddv.audit.retraining import RetrainedGame
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.participation import evaluate, train_again
-from nddv.folds import single_fold
+from nddv.estimator.folds import single_fold
 from nddv.problems import make_problem
 
 N = 50

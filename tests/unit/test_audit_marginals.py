@@ -13,7 +13,7 @@ from nddv.audit.marginals import Marginals, from_arrays, reference_marginals, to
 from nddv.audit.ranks import rank_correlations
 from nddv.baselines.semivalues import beta_weights
 from nddv.coalitions.game import walk_prefixes
-from nddv.files import load_arrays, save_arrays
+from nddv.support.files import load_arrays, save_arrays
 
 SEED = 100
 

@@ -17,8 +17,8 @@ from nddv.audit.run import (
     nddv_scores,
     scaled,
 )
+from nddv.methods.valuation import fit_nddv, nddv_values, value
 from nddv.problems import make_problem
-from nddv.valuation import fit_nddv, nddv_values, value
 from nddv.values import Values
 
 SEED = 100

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from nddv.methods import METHODS
+from nddv.methods.registry import METHODS
 from nddv.problems.addresses import parse_corruption
 from nddv.reporting import audits, curation, groups
 from nddv.reporting.claims import COLUMNS, read_claims

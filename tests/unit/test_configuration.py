@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nddv.configuration import check_configuration
-from nddv.schemas import ConfigurationError, check, read_schema, read_yaml, shown
-from nddv.validation import CHOICES, LARGEST
+from nddv.estimator.validation import CHOICES, LARGEST
+from nddv.support.schemas import ConfigurationError, check, read_schema, read_yaml, shown
+from nddv.workflow.configuration import check_configuration
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"

@@ -16,22 +16,21 @@ import pandas as pd
 import pytest
 
 import nddv
-from nddv.files import (
+from nddv.problems import load_problem
+from nddv.problems.encoders import embed
+from nddv.problems.tables import load_table
+from nddv.support.files import (
     atomic_write,
-    config_hash,
     load_arrays,
     load_values,
     read_csv,
     read_json,
     save_arrays,
     save_values,
-    source_hash,
     write_csv,
     write_json,
 )
-from nddv.problems import load_problem
-from nddv.problems.encoders import embed
-from nddv.problems.tables import load_table
+from nddv.support.provenance import config_hash, source_hash
 from nddv.values import Values
 
 
@@ -89,7 +88,7 @@ def test_other_errors_stay_as_they_are(tmp_path):
 
 LEFT = """
 import os, signal, sys
-from nddv.files import atomic_write
+from nddv.support.files import atomic_write
 with atomic_write(sys.argv[1]) as temporary:
     temporary.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)

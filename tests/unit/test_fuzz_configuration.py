@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nddv.configuration import check_configuration
 from nddv.reporting.claims import read_claims
-from nddv.schemas import ConfigurationError, read_yaml
+from nddv.support.schemas import ConfigurationError, read_yaml
+from nddv.workflow.configuration import check_configuration
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"

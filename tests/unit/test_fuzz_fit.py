@@ -347,7 +347,7 @@ def test_settings_with_names_have_those_of_the_dynamics():
     from nddv.dynamics.optimizers import OPTIMIZERS, SCHEDULES
     from nddv.dynamics.readouts import READOUTS
     from nddv.dynamics.reweighting import REWEIGHTINGS
-    from nddv.validation import CHOICES
+    from nddv.estimator.validation import CHOICES
 
     known = {"pairing": PAIRINGS, "control": CONTROLS, "nu": KERNELS, "readout": READOUTS}
     known |= {"optimizer": OPTIMIZERS, "schedule": SCHEDULES, "reweighting": REWEIGHTINGS}

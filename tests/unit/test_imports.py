@@ -36,7 +36,7 @@ def loaded_by(code: str, **options) -> set[str]:
         "import nddv",
         "from nddv.cli import main; main(['--help'])",
         "from nddv.cli import main; main(['value', '--help'])",
-        "import nddv.files",
+        "import nddv.support.files",
     ],
 )
 def test_start_up_loads_nothing_heavy(code):
@@ -67,7 +67,7 @@ def test_the_workflow_loads_nothing_heavy():
         for path in files
         for line in re.findall(r"^(?:from|import) nddv.*", path.read_text(), flags=re.MULTILINE)
     )
-    assert "nddv.files" in code
+    assert "nddv.support.files" in code
     assert not (HEAVY | {"snakemake"}) & loaded_by(code)
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import nddv
-from nddv.jobs import hide_gpus_unless
+from nddv.support.jobs import hide_gpus_unless
 
 
 def test_log_to_catches_everything_on_stderr(tmp_path):
     code = (
         "import os, sys\n"
-        "from nddv.jobs import log_to\n"
+        "from nddv.support.jobs import log_to\n"
         f"with log_to({str(tmp_path / 'logs' / 'a.log')!r}):\n"
         "    print('from python', file=sys.stderr)\n"
         "    os.write(2, b'from below python\\n')\n"
@@ -34,8 +34,8 @@ def test_log_to_catches_everything_on_stderr(tmp_path):
 def test_a_job_that_is_terminated_removes_its_temporary_file_and_logs_it(tmp_path):
     code = (
         "import os, signal, time\n"
-        "from nddv.files import atomic_write\n"
-        "from nddv.jobs import log_to\n"
+        "from nddv.support.files import atomic_write\n"
+        "from nddv.support.jobs import log_to\n"
         f"with log_to({str(tmp_path / 'a.log')!r}), atomic_write({str(tmp_path / 'a.txt')!r}):\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    time.sleep(60)\n"

@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 import torch
 
-from nddv.dynamics.kernels import matern
-from nddv.dynamics.layers import KANLayer
-from nddv.evaluation import kernels
-from nddv.evaluation.controls import (
+from nddv.anatomy import kernels
+from nddv.anatomy.controls import (
     ScalarMap,
     coordinate_effects,
     coordinate_functions,
     last_control,
     last_states,
 )
-from nddv.evaluation.kernels import (
+from nddv.anatomy.kernels import (
     MLP,
     MLP_LONG,
     NAMES,
@@ -33,9 +31,11 @@ from nddv.evaluation.kernels import (
     models,
     number_of_parameters,
 )
-from nddv.folds import single_fold
+from nddv.dynamics.kernels import matern
+from nddv.dynamics.layers import KANLayer
+from nddv.estimator.folds import single_fold
+from nddv.methods.valuation import fit_nddv
 from nddv.problems import make_problem
-from nddv.valuation import fit_nddv
 
 QUICK = Comparison(sizes=(8, 32), repetitions=2, steps=30, rates=(1e-6, 0.05), valid=20, test=50)
 EPOCHS = {"epochs": 2}

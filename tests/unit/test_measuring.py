@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import nddv
-from nddv.measuring import measure, versions
+from nddv.support.measuring import measure, versions
 
 
 def test_measure_and_versions():
@@ -39,7 +39,10 @@ def test_memory_is_that_of_the_block():
     sys.platform != "linux", reason="elsewhere the peak of the process is not known"
 )
 def test_memory_is_not_that_of_the_process_that_started_this_one():
-    code = "from nddv.measuring import measure\nwith measure() as m: pass\nprint(m.peak_memory_mb)"
+    code = (
+        "from nddv.support.measuring import measure\n"
+        "with measure() as m: pass\nprint(m.peak_memory_mb)"
+    )
     held = np.ones(30_000_000)
     done = subprocess.run(
         [sys.executable, "-c", code],

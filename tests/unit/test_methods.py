@@ -10,10 +10,10 @@ import json
 import numpy as np
 import pytest
 
-from nddv.methods import METHODS, get_method
+from nddv.estimator.together import fit_together
+from nddv.methods.registry import METHODS, get_method
+from nddv.methods.valuation import nddv_values, nddv_values_or_gaps, value, value_or_gap
 from nddv.problems import make_problem
-from nddv.together import fit_together
-from nddv.valuation import nddv_values, nddv_values_or_gaps, value, value_or_gap
 
 SIZES = {"valid": 20, "test": 20, "meta": 20}
 BASELINES = [name for name in METHODS if not name.startswith("nddv-")]
@@ -60,7 +60,7 @@ def fits(monkeypatch):
             raise FloatingPointError("diverged at epoch 3")
         return fit_together(models, data)
 
-    monkeypatch.setattr("nddv.together.fit_together", counted)
+    monkeypatch.setattr("nddv.estimator.together.fit_together", counted)
     return groups
 
 

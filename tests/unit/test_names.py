@@ -2,7 +2,7 @@
 
 import pytest
 
-from nddv.names import pick
+from nddv.support.wording import pick
 
 CHOICES = {"news": 1, "planes": 2}
 

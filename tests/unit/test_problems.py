@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nddv.methods.valuation import value
 from nddv.problems import (
     Table,
     Truth,
@@ -19,7 +20,6 @@ from nddv.problems import (
     save_truth,
 )
 from nddv.problems.sizes import PARTS
-from nddv.valuation import value
 
 SMALL = {"valid": 20, "test": 30, "meta": 10}
 CORRUPTIONS = ["label10", "feature10", "gauss10", "label10+feature10+gauss10"]

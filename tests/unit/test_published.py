@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from nddv.methods import METHODS
+from nddv.methods.registry import METHODS
 from nddv.problems.addresses import parse_corruption
 from nddv.reporting.detection import read_published
 

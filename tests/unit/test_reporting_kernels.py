@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from nddv.evaluation import kernels as evaluation
-from nddv.evaluation.controls import coordinate_functions
+from nddv.anatomy import kernels as evaluation
+from nddv.anatomy.controls import coordinate_functions
 from nddv.problems import make_problem
 from nddv.reporting.figures import save_figure
 from nddv.reporting.kernels import LOOKS, MODELS, SHAPES, TARGETS, matern_kan

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nddv.anatomy.trajectories import trace_run
 from nddv.evaluation.curation import curation_tables
-from nddv.evaluation.trajectories import trace_run
 from nddv.problems import make_problem
 from nddv.reporting.curation import DIRECTIONS, HIGHLIGHT
 from nddv.reporting.figures import save_figure

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from nddv.methods import METHODS
+from nddv.methods.registry import METHODS
+from nddv.methods.valuation import value
 from nddv.problems import make_problem
-from nddv.valuation import value
 
 # Budgets that show whether a rule stands many points, not how good its values are.
 SIDES = {"valid": 50, "test": 5, "meta": 5}

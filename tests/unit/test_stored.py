@@ -12,7 +12,7 @@ import torch
 
 import nddv
 from nddv.dynamics.schedule import Schedule, Training
-from nddv.stored import StoredRows
+from nddv.support.stored import StoredRows
 
 
 @pytest.fixture

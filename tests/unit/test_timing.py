@@ -11,8 +11,9 @@ import time
 import numpy as np
 import pytest
 
-from nddv.evaluation import timing
-from nddv.evaluation.timing import (
+from nddv.methods.registry import get_method
+from nddv.timing import runs as timing
+from nddv.timing.runs import (
     DONE,
     GAP,
     TIMED_OUT,
@@ -22,7 +23,6 @@ from nddv.evaluation.timing import (
     time_repeats,
     valid_rows,
 )
-from nddv.methods import get_method
 
 SMALL = {"n": 60, "features": 4, "seed": 100, "timeout": 600}
 
@@ -201,7 +201,7 @@ def test_quick_methods_are_repeated_and_others_are_not(monkeypatch):
 
 def test_the_module_is_a_program_that_says_when_it_is_ready_and_answers():
     request = {"method": "random", "n": 30, "features": 2, "valid": "none", "seed": 100}
-    command = [sys.executable, "-m", "nddv.evaluation.timing"]
+    command = [sys.executable, "-m", "nddv.timing.runs"]
     environment = {**os.environ, "PYTHONPATH": str(timing.LIBRARY)}
     done = subprocess.run(
         [*command, json.dumps({**request, "settings": {}})],

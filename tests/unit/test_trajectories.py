@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from nddv.evaluation.trajectories import (
+from nddv.anatomy.trajectories import (
     Trajectories,
     informative_features,
     principal_directions,
@@ -17,8 +17,8 @@ from nddv.evaluation.trajectories import (
     significant,
     trace_run,
 )
+from nddv.methods.valuation import fit_nddv
 from nddv.problems import make_problem
-from nddv.valuation import fit_nddv
 
 SETTINGS = {"epochs": 4, "width": 6, "steps": 3, "hidden": 5, "horizon": 1.5}
 N, SEED = 80, 100

@@ -14,7 +14,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from nddv.methods import METHODS
+from nddv.methods.registry import METHODS
+from nddv.methods.valuation import GAME_SETTINGS
 from nddv.problems.formulas import FORMULAS
 from nddv.problems.make import SIDE_SIZES
 from nddv.problems.readers import READERS, SCIKIT_LEARN
@@ -22,7 +23,6 @@ from nddv.problems.registry import BUILT_IN, check_name
 from nddv.problems.sizes import part_sizes
 from nddv.reporting.catalogue import FIGURES
 from nddv.reporting.contents import read_report, shown
-from nddv.valuation import GAME_SETTINGS
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"

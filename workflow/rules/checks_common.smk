@@ -1,6 +1,6 @@
 """Checks before anything runs: every mistake is one line that names its key."""
 
-from nddv.configuration import check_configuration
+from nddv.workflow.configuration import check_configuration
 from nddv.reporting.claims import read_claims
 
 CLAIMS = os.path.join(workflow.basedir, "config", "claims.yaml")

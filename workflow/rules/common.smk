@@ -2,14 +2,14 @@
 
 from functools import cache
 
-from nddv import files
-from nddv.files import config_hash
-from nddv.methods import get_method
+from nddv.support import provenance
+from nddv.support.provenance import config_hash
+from nddv.methods.registry import get_method
 from nddv.problems.registry import code_hash, split_name, unavailable
-from nddv.variants import VARIANT_READOUTS
+from nddv.methods.variants import VARIANT_READOUTS
 
 # Thousands of jobs ask for the same few: the sources are read once.
-source_hash = cache(files.source_hash)
+source_hash = cache(provenance.source_hash)
 
 AUDITS = config["audits"]
 READOUTS = ["nddv-terminal", "nddv-path", "nddv-participation"]

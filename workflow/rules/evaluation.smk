@@ -114,7 +114,7 @@ rule trace_trajectories:
     params:
         settings=config["settings"]["nddv"],
         seed=lambda wildcards: int(wildcards.seed),
-        sources=source_hash("evaluation.trajectories", "estimator"),
+        sources=source_hash("anatomy.trajectories", "estimator.nddv"),
     message:
         "Trajectories of NDDV on {wildcards.dataset}, seed {wildcards.seed}"
     script:
@@ -138,7 +138,7 @@ rule compare_kernels:
     params:
         seed=config["pictures"]["seed"],
         settings=config["pictures"]["regressions"],
-        sources=source_hash("evaluation.kernels"),
+        sources=source_hash("anatomy.kernels"),
     message:
         "Regression with Matérn components"
     script:
@@ -166,7 +166,7 @@ rule coordinate_functions:
     params:
         seed=lambda wildcards: int(wildcards.seed),
         settings=config["settings"]["nddv"],
-        sources=source_hash("evaluation.controls", "estimator"),
+        sources=source_hash("anatomy.controls", "estimator.nddv"),
     message:
         "Coordinate functions of NDDV on {wildcards.dataset}, seed {wildcards.seed}"
     script:

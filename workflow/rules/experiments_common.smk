@@ -1,7 +1,7 @@
 """The tables of detection: which problems, valued by which methods; and what follows from that."""
 
 from nddv.problems.sizes import part_sizes
-from nddv.variants import META_SIZE
+from nddv.methods.variants import META_SIZE
 
 
 def grid_problems(grid):

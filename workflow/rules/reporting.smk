@@ -30,7 +30,7 @@ rule dataset_table:
         problems=PROBLEMS,
         sizes=config["sizes"],
         gaps=GAPS,
-        sources=source_hash("files", "reporting.datasets", "reporting.tables"),
+        sources=source_hash("support.files", "reporting.datasets", "reporting.tables"),
     message:
         "Table of data sets"
     script:
@@ -70,7 +70,7 @@ rule detection_table:
         config=config_hash(config),
         seeds=SEEDS,
         corrupt_valid=config["corrupt_valid"],
-        sources=source_hash("files", "reporting.detection"),
+        sources=source_hash("support.files", "reporting.detection"),
     message:
         "Table {wildcards.experiment}"
     script:

@@ -64,7 +64,7 @@ def timing_options(wildcards):
 
 def timing_sources(wildcards):
     """The code of a method and of its timing."""
-    return source_hash("evaluation.timing", *get_method(wildcards.method).modules)
+    return source_hash("timing.runs", *get_method(wildcards.method).modules)
 
 
 def timing_memory(wildcards):

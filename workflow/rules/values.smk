@@ -34,7 +34,7 @@ rule value_nddv:
         seeds=SEEDS,
         settings=config["settings"]["nddv"],
         settings_hash=config_hash(config["settings"]["nddv"]),
-        sources=source_hash("valuation", "together"),
+        sources=source_hash("methods.valuation", "estimator.together"),
     message:
         "NDDV on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:
@@ -67,7 +67,7 @@ use rule value_nddv as value_variant with:
         seeds=SEEDS,
         settings=config["settings"]["nddv"],
         settings_hash=config_hash(config["settings"]["nddv"]),
-        sources=source_hash("valuation", "together"),
+        sources=source_hash("methods.valuation", "estimator.together"),
     message:
         "NDDV with {wildcards.change} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from nddv.files import read_json
-from nddv.jobs import log_to
 from nddv.reporting.adjoints import adjoint_norms, write_adjoint_norms
 from nddv.reporting.tables import Provenance
+from nddv.support.files import read_json
+from nddv.support.jobs import log_to
 
 TITLE = "Growth of the co-states"
 

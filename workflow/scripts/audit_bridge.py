@@ -1,10 +1,10 @@
 """Compute the bridge budget of some points and coalitions of one problem."""
 
 from nddv.audit.run import audit_bridge
-from nddv.files import write_csv
-from nddv.jobs import hide_gpus_unless, log_to
 from nddv.problems import load_problem
 from nddv.problems.addresses import columns_of
+from nddv.support.files import write_csv
+from nddv.support.jobs import hide_gpus_unless, log_to
 
 
 def main(problem_path, address, nddv, settings, rows_path):

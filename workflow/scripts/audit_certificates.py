@@ -2,10 +2,10 @@
 
 from nddv.audit.marginals import from_arrays
 from nddv.audit.run import audit_certificates
-from nddv.files import load_arrays, load_values, write_csv
-from nddv.jobs import log_to
 from nddv.problems import load_problem
 from nddv.problems.addresses import columns_of
+from nddv.support.files import load_arrays, load_values, write_csv
+from nddv.support.jobs import log_to
 
 
 def main(problem_path, marginals_path, values_paths, address, settings, rows_path):

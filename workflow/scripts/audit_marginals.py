@@ -1,9 +1,9 @@
 """Retrain on the coalitions of one problem: its reference marginals, and what they cost."""
 
 from nddv.audit.marginals import audit_marginals, to_arrays
-from nddv.files import save_arrays, write_json
-from nddv.jobs import log_to
 from nddv.problems import load_problem
+from nddv.support.files import save_arrays, write_json
+from nddv.support.jobs import log_to
 
 
 def main(problem_path, seed, settings, marginals_path, record_path):

@@ -1,10 +1,10 @@
 """Audit the values of one problem against exact retraining of the NDDV model."""
 
 from nddv.audit.run import audit_retraining
-from nddv.files import load_values, write_csv
-from nddv.jobs import hide_gpus_unless, log_to
 from nddv.problems import load_problem
 from nddv.problems.addresses import columns_of
+from nddv.support.files import load_values, write_csv
+from nddv.support.jobs import hide_gpus_unless, log_to
 
 
 def main(problem_path, values_paths, address, nddv, settings, outputs):

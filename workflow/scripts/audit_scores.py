@@ -4,9 +4,9 @@ import pandas as pd
 
 from nddv.audit.marginals import from_arrays
 from nddv.audit.run import audit_scores
-from nddv.files import load_arrays, load_values, write_csv
-from nddv.jobs import log_to
 from nddv.problems.addresses import columns_of
+from nddv.support.files import load_arrays, load_values, write_csv
+from nddv.support.jobs import log_to
 
 
 def main(marginals_paths, values_paths, seeds, calibration, problem, outputs):

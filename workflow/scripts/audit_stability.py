@@ -1,8 +1,8 @@
 """Run one of the stability checks."""
 
 from nddv.audit.stability import CHECKS
-from nddv.files import write_csv
-from nddv.jobs import log_to
+from nddv.support.files import write_csv
+from nddv.support.jobs import log_to
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from nddv.files import read_json
-from nddv.jobs import log_to
 from nddv.reporting.audits import TABLES, cost, write_audit
 from nddv.reporting.tables import Provenance, read_frame
+from nddv.support.files import read_json
+from nddv.support.jobs import log_to
 
 
 def main(name, title, rows_paths, published_path, gaps, record_paths, provenance, csv_path):

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from nddv.files import read_csv
-from nddv.jobs import log_to
 from nddv.reporting.claims import read_claims
 from nddv.reporting.verdicts import claims_table, write_claims
+from nddv.support.files import read_csv
+from nddv.support.jobs import log_to
 
 
 def main(claims_path, schema_path, table_paths, csv_path):

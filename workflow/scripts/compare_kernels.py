@@ -1,8 +1,8 @@
 """Compare the kernels of KAN layers: their shapes, and what networks made of them learn."""
 
-from nddv.evaluation.kernels import Comparison, compare_regressions, kernel_curves
-from nddv.files import write_csv
-from nddv.jobs import log_to
+from nddv.anatomy.kernels import Comparison, compare_regressions, kernel_curves
+from nddv.support.files import write_csv
+from nddv.support.jobs import log_to
 
 
 def main(seed, settings, curves_path, regressions_path):

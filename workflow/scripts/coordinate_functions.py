@@ -1,9 +1,9 @@
 """Fit NDDV to a problem and write the coordinate functions of its last control."""
 
-from nddv.evaluation.controls import coordinate_functions
-from nddv.files import write_csv
-from nddv.jobs import hide_gpus_unless, log_to
+from nddv.anatomy.controls import coordinate_functions
 from nddv.problems import load_problem
+from nddv.support.files import write_csv
+from nddv.support.jobs import hide_gpus_unless, log_to
 
 
 def main(problem_path, seed, settings, functions_path, states_path, strengths_path):

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from nddv.jobs import log_to
 from nddv.reporting.curation import curation_table, write_curation
 from nddv.reporting.tables import Provenance, read_frame
+from nddv.support.jobs import log_to
 
 TITLE = "Removing and adding points by value"
 

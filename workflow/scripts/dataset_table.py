@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from nddv.files import read_json
-from nddv.jobs import log_to
 from nddv.problems.sizes import part_sizes
 from nddv.reporting.datasets import dataset_table, format_datasets, read_published_datasets
 from nddv.reporting.tables import write_table
+from nddv.support.files import read_json
+from nddv.support.jobs import log_to
 
 TITLE = "Data sets"
 FOOTNOTE = (

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from nddv.jobs import log_to
 from nddv.reporting.detection import (
     detection_table,
     read_published,
@@ -10,6 +9,7 @@ from nddv.reporting.detection import (
     write_detection,
 )
 from nddv.reporting.tables import Provenance, read_frame
+from nddv.support.jobs import log_to
 
 
 def main(scores_paths, published_path, methods, gaps, title, across, provenance, csv_path):

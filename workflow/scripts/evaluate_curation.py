@@ -1,10 +1,10 @@
 """Remove and add the points of one problem, over its seeds, by the values of all methods."""
 
 from nddv.evaluation.curation import curation_tables
-from nddv.files import load_values, write_csv
-from nddv.jobs import log_to
 from nddv.problems import load_problem
 from nddv.problems.addresses import columns_of
+from nddv.support.files import load_values, write_csv
+from nddv.support.jobs import log_to
 
 
 def main(problem_paths, seeds, values_paths, problem, settings, curves_path, scores_path):

@@ -1,10 +1,10 @@
 """Score the values of all methods and seeds of one problem against the truth."""
 
 from nddv.evaluation.collect import detection_tables
-from nddv.files import load_values, write_csv
-from nddv.jobs import log_to
 from nddv.problems import load_truth
 from nddv.problems.addresses import columns_of
+from nddv.support.files import load_values, write_csv
+from nddv.support.jobs import log_to
 
 
 def main(truth_paths, seeds, values_paths, problem, minimum_flagged, scores_path, curves_path):

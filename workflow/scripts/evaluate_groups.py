@@ -1,10 +1,10 @@
 """Gaps between groups, of the values of all methods and seeds of one problem."""
 
 from nddv.evaluation.groups import group_tables
-from nddv.files import load_values, write_csv
-from nddv.jobs import log_to
 from nddv.problems import load_problem, load_truth
 from nddv.problems.addresses import columns_of
+from nddv.support.files import load_values, write_csv
+from nddv.support.jobs import log_to
 
 
 def main(

@@ -1,8 +1,8 @@
 """Fetch the files of a data set, and its encoder's, and write down where they came from."""
 
-from nddv.files import write_json
-from nddv.jobs import log_to
 from nddv.problems.datasets import fetch_dataset
+from nddv.support.files import write_json
+from nddv.support.jobs import log_to
 
 
 def main(name, entry, encoder, allowed, path):

@@ -1,9 +1,9 @@
 """Draw a figure of the catalogue."""
 
-from nddv.jobs import log_to
 from nddv.reporting.catalogue import FIGURES
 from nddv.reporting.figures import save_figure
 from nddv.reporting.tables import read_frame
+from nddv.support.jobs import log_to
 
 
 def main(name, frame_paths, methods, options, figure_paths):

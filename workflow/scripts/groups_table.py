@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from nddv.jobs import log_to
 from nddv.reporting.groups import TABLES, write_groups
 from nddv.reporting.tables import Provenance, read_frame
+from nddv.support.jobs import log_to
 
 
 def main(name, title, summary_paths, published_path, gaps, provenance, csv_path):

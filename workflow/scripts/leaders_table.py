@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from nddv.jobs import log_to
 from nddv.reporting.leaders import leaders, write_leaders
 from nddv.reporting.tables import Provenance, read_frame
+from nddv.support.jobs import log_to
 
 TITLE = "NDDV beside the best baseline"
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from nddv.files import read_json, write_json
-from nddv.jobs import hide_gpus_unless, log_to
 from nddv.problems.datasets import Files, load_dataset, summary
 from nddv.problems.tables import save_table
+from nddv.support.files import read_json, write_json
+from nddv.support.jobs import hide_gpus_unless, log_to
 
 
 def main(name, entry, encoder, files_path, summary_path):

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from nddv.jobs import log_to
 from nddv.problems import load_table, make_problem, save_problem, save_truth
+from nddv.support.jobs import log_to
 
 
 def main(folder, n, corruption, options, seeds, problem_paths, truth_paths):

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from nddv.files import read_csv
-from nddv.jobs import log_to
 from nddv.reporting.contents import read_report
 from nddv.reporting.page import environment, run_records, write_page
+from nddv.support.files import read_csv
+from nddv.support.jobs import log_to
 
 
 def main(report_path, schema_path, claims_path, table_paths, figure_paths, record, runs, html_path):

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from nddv.files import read_csv
-from nddv.jobs import log_to
 from nddv.reporting.sensitivity import sensitivity_table, write_sensitivity
 from nddv.reporting.tables import Provenance
+from nddv.support.files import read_csv
+from nddv.support.jobs import log_to
 
 
 def main(scores_path, defaults, provenance, csv_path):

@@ -1,8 +1,8 @@
 """Time one method at one size, alone, several times where it is quick."""
 
-from nddv.evaluation.timing import time_repeats
-from nddv.files import write_csv
-from nddv.jobs import hide_gpus_unless, log_to
+from nddv.support.files import write_csv
+from nddv.support.jobs import hide_gpus_unless, log_to
+from nddv.timing.runs import time_repeats
 
 
 def main(wildcards, options, path):

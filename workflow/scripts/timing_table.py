@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from nddv.jobs import log_to
 from nddv.reporting.tables import read_frame
 from nddv.reporting.timing import EXTRAPOLATED, timing_table, write_timing
+from nddv.support.jobs import log_to
 
 
 def main(name, rows_paths, published_path, config, threads, csv_path):

@@ -1,9 +1,9 @@
 """Fit NDDV to a problem and write what happens inside the run, as tables."""
 
-from nddv.evaluation.trajectories import significant, trace_run
-from nddv.files import write_csv
-from nddv.jobs import hide_gpus_unless, log_to
+from nddv.anatomy.trajectories import significant, trace_run
 from nddv.problems import load_problem, load_truth
+from nddv.support.files import write_csv
+from nddv.support.jobs import hide_gpus_unless, log_to
 
 
 def main(problem_path, truth_path, seed, settings, paths):

@@ -1,9 +1,9 @@
 """Value the problems of all seeds with one baseline."""
 
-from nddv.files import save_values
-from nddv.jobs import log_to
+from nddv.methods.valuation import value_or_gap
 from nddv.problems import load_problem
-from nddv.valuation import value_or_gap
+from nddv.support.files import save_values
+from nddv.support.jobs import log_to
 
 
 def main(problem_paths, seeds, method, settings, values_paths):

@@ -2,10 +2,10 @@
 
 from itertools import product
 
-from nddv.files import save_values
-from nddv.jobs import hide_gpus_unless, log_to
+from nddv.methods.valuation import nddv_values_or_gaps
 from nddv.problems import load_problem
-from nddv.valuation import nddv_values_or_gaps
+from nddv.support.files import save_values
+from nddv.support.jobs import hide_gpus_unless, log_to
 
 
 def main(problem_paths, seeds, methods, settings, values_paths):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nddv.coalitions.predict import FLOOR
-from nddv.names import pick
+from nddv.support.wording import pick
 
 UTILITY_RANGES = {"accuracy": (0.0, 1.0), "log_likelihood": (float(np.log(FLOOR)), 0.0)}
 """Lowest and highest utility of :class:`~nddv.coalitions.LogisticGame`, whatever the coalition."""

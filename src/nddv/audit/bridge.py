@@ -34,8 +34,8 @@ from torch import Tensor
 from nddv.audit.retraining import map_many
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.participation import evaluate, train_again
-from nddv.estimator import NDDV
-from nddv.folds import Fold, single_fold
+from nddv.estimator.folds import Fold, single_fold
+from nddv.estimator.nddv import NDDV
 
 TERMS = ("curvature", "calibration", "residual", "scale", "context")
 

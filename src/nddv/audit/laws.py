@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from nddv.baselines.semivalues import beta_weights
-from nddv.names import pick
+from nddv.support.wording import pick
 
 
 @dataclass(frozen=True)

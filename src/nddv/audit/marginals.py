@@ -14,9 +14,9 @@ from nddv.baselines.semivalues import beta_weights, walk_contributions
 from nddv.baselines.subsamples import data_banzhaf
 from nddv.coalitions.game import Game
 from nddv.coalitions.predict import MEASURES
-from nddv.measuring import measure, versions
+from nddv.methods.valuation import logistic_game
 from nddv.problems.problem import Problem
-from nddv.valuation import logistic_game
+from nddv.support.measuring import measure, versions
 
 STREAM = 1
 """Of random numbers: that of the rules, so that a cache may already have what they fitted."""

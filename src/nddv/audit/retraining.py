@@ -23,8 +23,8 @@ from nddv.dynamics import population
 from nddv.dynamics.participation import Evaluation, evaluate, train_again
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.training import Run
-from nddv.estimator import NDDV
-from nddv.folds import single_fold
+from nddv.estimator.folds import single_fold
+from nddv.estimator.nddv import NDDV
 
 UTILITIES = ("log_likelihood", "accuracy")
 

@@ -23,8 +23,8 @@ from nddv.audit.marginals import Marginals
 from nddv.audit.pairs import PairUtilities, choose_pairs, pair_utilities
 from nddv.audit.ranks import correlation, rank_correlations
 from nddv.audit.retraining import RetrainedGame, leave_one_out_retrained
+from nddv.methods.valuation import fit_nddv, logistic_game
 from nddv.problems.problem import Problem
-from nddv.valuation import fit_nddv, logistic_game
 from nddv.values import Values
 
 PARTICIPATION = "nddv-participation"

@@ -1,4 +1,4 @@
-"""Valuation rules besides NDDV, one module per family; the registry is :mod:`nddv.methods`.
+"""Valuation rules besides NDDV, one module per family; :mod:`nddv.methods.registry` lists them.
 
 On coalitions of any game (``nddv.coalitions``): `leave_one_out`, `semivalues` (Data Shapley, Beta
 Shapley), `subsamples` (Data Banzhaf, subsampled influence), `ame`, `distributional` (DU-Shapley),

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from nddv.cli.arguments import as_options, build_parser
-from nddv.jobs import Terminated, stoppable
+from nddv.support.jobs import Terminated, stoppable
 
 BAD_INPUT = 2
 INTERRUPTED = 130

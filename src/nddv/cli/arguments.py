@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nddv.names import hint
+from nddv.support.wording import hint
 
 DESCRIPTION = "Neural Dynamic Data Valuation: one score per training point from one training run."
 

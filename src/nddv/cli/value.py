@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from nddv.cli.arguments import as_options, build_parser, version
 from nddv.cli.page import render_page
 from nddv.cli.readouts import CAUTION, DEFAULTS, is_ordered
-from nddv.files import as_json, atomic_write
+from nddv.estimator.validation import check_task
+from nddv.support.files import as_json, atomic_write
 from nddv.tabular.encoding import Encoding, Rules, describe, learn_encoding, read_target
 from nddv.tabular.files import FileTable, TableError, read_table
-from nddv.validation import check_task
 
 # what the estimator's record repeats of the settings, the input and the time
 REPEATED = {"params", "readout", "task", "seed", "n", "d", "seconds"}
@@ -180,7 +180,7 @@ def _fit(
     side: dict[str, Any],
 ) -> tuple[Any, float, list[str]]:
     """Fit the estimator; give it, the seconds it took and what it warned of."""
-    from nddv.estimator import NDDV  # torch: two seconds that a bad table need not cost
+    from nddv.estimator.nddv import NDDV  # torch: two seconds that a bad table need not cost
 
     options = {} if arguments.epochs is None else {"epochs": arguments.epochs}
     estimator = NDDV(

@@ -15,7 +15,7 @@ from nddv.coalitions.fits import Fits
 from nddv.coalitions.game import truncate, within
 from nddv.coalitions.predict import MEASURES, scores
 from nddv.coalitions.threads import apply, free_threads, workers
-from nddv.files import source_hash
+from nddv.support.provenance import source_hash
 
 STRIDE = 128
 """How many fits are worked on together in a walk."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nddv.stored import StoredRows
+from nddv.support.stored import StoredRows
 
 Index = NDArray[np.intp]
 

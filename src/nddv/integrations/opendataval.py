@@ -168,7 +168,7 @@ class NDDVEvaluator(_dataval.DataEvaluator, _dataval.ModelLessMixin):  # type: i
     def train_data_values(self, *args: Any, **kwargs: Any) -> NDDVEvaluator:
         """Fit NDDV; the arguments are those of the prediction model."""
         # Imported here, so that a change of NDDV is no change of what run_opendataval depends on.
-        from nddv.estimator import NDDV
+        from nddv.estimator.nddv import NDDV
 
         X_train, X_valid = map(_rows, self.embeddings(self.x_train, self.x_valid))
         task, y_train, y_valid = _targets(self.y_train, self.y_valid)

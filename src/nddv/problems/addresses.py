@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from nddv.names import nearest
+from nddv.support.wording import nearest
 
 # What can be true of a point; its code is the place in this list. A mixed corruption names its
 # kinds in this order, so that a problem has one address.

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from nddv.files import config_hash
 from nddv.problems.fetch import Fetched, cache_folder, fetch
 from nddv.problems.numeric import (
     check_labels,
@@ -31,6 +30,7 @@ from nddv.problems.registry import (
     whole_entry,
 )
 from nddv.problems.tables import Table
+from nddv.support.provenance import config_hash
 from nddv.tabular.files import FileTable, TableError
 
 UNVERIFIED = {

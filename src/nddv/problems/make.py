@@ -118,8 +118,8 @@ def _parts(
 
 
 def _built_in(name: str) -> Table:
-    from nddv.names import pick
     from nddv.problems.datasets import load_dataset
     from nddv.problems.registry import BUILT_IN
+    from nddv.support.wording import pick
 
     return load_dataset(name, pick(BUILT_IN, name, "data set"))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nddv.files import load_arrays, save_arrays
 from nddv.problems.addresses import KINDS
 from nddv.problems.sizes import PARTS
+from nddv.support.files import load_arrays, save_arrays
 
 
 @dataclass(frozen=True)

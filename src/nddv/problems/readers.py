@@ -17,9 +17,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from nddv.files import load_arrays
 from nddv.problems.fetch import Fetched
 from nddv.problems.formulas import FORMULAS
+from nddv.support.files import load_arrays
 from nddv.tabular.files import FileTable, read_table
 
 Item = str | NDArray[np.uint8]

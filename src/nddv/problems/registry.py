@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nddv.files import HASH_LENGTH, source_hash
-from nddv.names import pick
+from nddv.support.provenance import HASH_LENGTH, source_hash
+from nddv.support.wording import pick
 
 Entry = Mapping[str, Any]
 

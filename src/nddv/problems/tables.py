@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nddv.files import atomic_write, load_arrays, save_arrays
+from nddv.support.files import atomic_write, load_arrays, save_arrays
 
 
 @dataclass(frozen=True)

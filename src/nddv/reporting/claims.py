@@ -34,10 +34,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nddv.methods import get_method
-from nddv.names import pick
+from nddv.methods.registry import get_method
 from nddv.problems.addresses import parse_corruption
-from nddv.schemas import ConfigurationError, check, read_yaml
+from nddv.support.schemas import ConfigurationError, check, read_yaml
+from nddv.support.wording import pick
 
 PROBLEM = ("dataset", "n", "corruption")
 _DETECTION = (

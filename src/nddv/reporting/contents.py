@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from nddv.names import pick
 from nddv.reporting.catalogue import FIGURES
-from nddv.schemas import ConfigurationError, check, read_yaml
+from nddv.support.schemas import ConfigurationError, check, read_yaml
+from nddv.support.wording import pick
 
 
 def read_report(path: str | Path, schema_path: str | Path) -> dict[str, Any]:

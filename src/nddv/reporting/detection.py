@@ -52,7 +52,7 @@ def select_methods(scores: pd.DataFrame, methods: Mapping[str, Sequence[str]]) -
 
 
 def without_variants(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of methods as they are, without NDDV's with another setting (:mod:`nddv.variants`)."""
+    """Rows of methods as they are, without variants of NDDV (:mod:`nddv.methods.variants`)."""
     names = rows["method"].astype(str)
     return rows[~(names.str.startswith("nddv-") & names.str.contains(":"))]
 

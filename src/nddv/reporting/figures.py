@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from nddv.files import atomic_write
 from nddv.reporting.detection import PROBLEM
+from nddv.support.files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

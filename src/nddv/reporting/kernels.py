@@ -61,7 +61,7 @@ def matern_kan(
 
     Parameters
     ----------
-    curves : as ``nddv.evaluation.kernels.kernel_curves`` gives them.
+    curves : as ``nddv.anatomy.kernels.kernel_curves`` gives them.
     regressions : as ``compare_regressions`` gives them.
     functions, states, strengths : as ``coordinate_functions`` gives them.
     """

@@ -23,10 +23,10 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 from PIL import Image
 
-from nddv.files import atomic_write
-from nddv.measuring import versions
 from nddv.reporting.catalogue import FIGURES
 from nddv.reporting.verdicts import ABOUT, VERDICTS, counts
+from nddv.support.files import atomic_write
+from nddv.support.measuring import versions
 
 LONG_TABLE = 25  # rows, beyond which a table scrolls inside its box
 LONG_NOTE = 320  # letters, beyond which a footnote is folded away

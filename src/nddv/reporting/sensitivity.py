@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from nddv.methods.variants import split_variant
 from nddv.problems.addresses import parse_corruption
 from nddv.reporting.detection import NOT_RUN, PROBLEM
 from nddv.reporting.figures import COLOURS
 from nddv.reporting.tables import Provenance, format_numbers, over_seeds, write_measured
-from nddv.variants import split_variant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

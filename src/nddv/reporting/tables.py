@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from nddv.files import atomic_write, read_csv
 from nddv.reporting.latex import BOLD, to_latex
+from nddv.support.files import atomic_write, read_csv
 
 
 @dataclass(frozen=True)

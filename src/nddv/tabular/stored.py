@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from nddv.files import atomic_write, config_hash
-from nddv.names import pick
-from nddv.stored import StoredRows
+from nddv.support.files import atomic_write
+from nddv.support.provenance import config_hash
+from nddv.support.stored import StoredRows
+from nddv.support.wording import pick
 
 
 def open_rows(

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from nddv.files import load_arrays, save_arrays
 from nddv.problems.encoders.ahead import ahead
 from nddv.problems.encoders.load import Encode
+from nddv.support.files import load_arrays, save_arrays
 
 
 def embed(

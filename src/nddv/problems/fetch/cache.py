@@ -22,9 +22,10 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from nddv.files import config_hash, read_json, write_json
 from nddv.problems.fetch.checksums import checksums, combined, compare
 from nddv.problems.fetch.errors import ChecksumError, DownloadError
+from nddv.support.files import read_json, write_json
+from nddv.support.provenance import config_hash
 
 ABANDONED_SECONDS = 7 * 24 * 3600
 

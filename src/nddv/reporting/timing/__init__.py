@@ -1,6 +1,6 @@
 """Run times: tables beside the published minutes, and figures of how they grow.
 
-All read the rows of :mod:`nddv.evaluation.timing`: method, title, n, features, valid, valid_rows,
+All read the rows of :mod:`nddv.timing.runs`: method, title, n, features, valid, valid_rows,
 seed, repeat, threads, timeout, status (done, timed out, gap), seconds, peak_memory_mb, gap.
 """
 

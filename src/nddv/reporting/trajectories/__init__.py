@@ -1,6 +1,6 @@
 """Figures of what happens inside one NDDV run, drawn from its own trajectories.
 
-The frames are those of `nddv.evaluation.trajectories`, each under its name there. Bands are over
+The frames are those of `nddv.anatomy.trajectories`, each under its name there. Bands are over
 the points of one run, except where a legend says seeds.
 """
 

@@ -24,9 +24,9 @@ from nddv.dynamics.population import encode
 from nddv.dynamics.schedule import SCORING
 from nddv.dynamics.seeds import derive, normal
 from nddv.dynamics.training import Run
-from nddv.folds import single_fold
+from nddv.estimator.folds import single_fold
+from nddv.methods.valuation import fit_nddv
 from nddv.problems.problem import Problem, Truth
-from nddv.valuation import fit_nddv
 
 Floats = NDArray[np.float64]
 

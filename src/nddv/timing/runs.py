@@ -2,8 +2,8 @@
 
 For fig:time_comparison, tab:wallclock_scaling and fig:runtime_comparison_new. The paper does not
 say how its synthetic data are made; ours are standard normal features and two classes by a logistic
-model of one direction. What is timed is the valuation, as :func:`nddv.valuation.value_or_gap` does
-it: no data are made and nothing is imported meanwhile.
+model of one direction. What is timed is :func:`nddv.methods.valuation.value_or_gap`: no data are
+made and nothing is imported meanwhile.
 
 The number of validation rows decides how the time of many rules grows, and the paper does not
 state it. So there are two regimes: ``fixed``, 100 rows at any n; and ``tenth``, n/10 rows, as in
@@ -29,9 +29,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nddv.methods import OPENDATAVAL_PREFIX, Method, get_method
+from nddv.methods.registry import OPENDATAVAL_PREFIX, Method, get_method
+from nddv.methods.valuation import value_or_gap
 from nddv.problems.problem import Problem
-from nddv.valuation import value_or_gap
 
 DONE, TIMED_OUT, GAP = "done", "timed out", "gap"
 
@@ -124,7 +124,7 @@ def time_method(
     if row["gap"]:
         return row
     request = {key: row[key] for key in ("method", "n", "features", "valid", "seed")}
-    command = [sys.executable, "-m", "nddv.evaluation.timing"]
+    command = [sys.executable, "-m", "nddv.timing.runs"]
     return {**row, **run_alone(command, {**request, "settings": dict(settings)}, timeout, threads)}
 
 

@@ -25,7 +25,7 @@ from nddv.dynamics.schedule import Training
 from nddv.dynamics.training import Data, Observer, Run, train_together
 
 if TYPE_CHECKING:
-    from nddv.estimator import NDDV
+    from nddv.estimator.nddv import NDDV
 
 
 @dataclass(frozen=True)

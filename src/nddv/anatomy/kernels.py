@@ -1,7 +1,7 @@
 """Why Matérn bases: kernels, the functions that they make, and what they learn.
 
 Panels of the paper's fig:terminal_map_interpretability: kernel smoothness and the regression
-comparison. :mod:`nddv.evaluation.controls` has the coordinate functions of a fitted control.
+comparison. :mod:`nddv.anatomy.controls` has the coordinate functions of a fitted control.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The schemas say which keys there are and what they hold; here is what schemas cannot say: that every
 data set, encoder, method, setting and corruption that is named is one that there is. All mistakes
-are a :class:`~nddv.schemas.ConfigurationError`, one line that names the key.
+are a :class:`~nddv.support.schemas.ConfigurationError`, one line that names the key.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from nddv.methods import OPENDATAVAL_PREFIX, get_method
-from nddv.names import hint, pick
+from nddv.methods.registry import OPENDATAVAL_PREFIX, get_method
+from nddv.methods.variants import META_SIZE, VARIANT_READOUTS, Variant, split_variant
 from nddv.problems.addresses import parse_corruption
 from nddv.problems.registry import check_name, split_name
-from nddv.schemas import ConfigurationError, check, fault, read_schema
-from nddv.variants import META_SIZE, VARIANT_READOUTS, Variant, split_variant
+from nddv.support.schemas import ConfigurationError, check, fault, read_schema
+from nddv.support.wording import hint, pick
 
 Config = Mapping[str, Any]
 REGISTRIES = ("datasets", "encoders", "settings")
@@ -173,7 +173,7 @@ def _check_encoders(encoders: Config) -> None:
         module, _, function = entry["function"].partition(":")
         if not module.startswith("nddv."):
             continue  # one's own: known when it is loaded
-        source = Path(__file__).parent.joinpath(*module.split(".")[1:]).with_suffix(".py")
+        source = Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py")
         where = f"encoders.{name}"
         if not source.exists():
             known = [

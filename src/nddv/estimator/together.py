@@ -13,8 +13,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from nddv.estimator import NDDV, epoch_counter
-from nddv.folds import FoldPlan, train_folds
+from nddv.estimator.folds import FoldPlan, train_folds
+from nddv.estimator.nddv import NDDV, epoch_counter
 
 
 def fit_together(

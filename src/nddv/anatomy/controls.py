@@ -21,9 +21,9 @@ from nddv.dynamics.population import population_path
 from nddv.dynamics.schedule import SCORING
 from nddv.dynamics.seeds import derive
 from nddv.dynamics.training import Run
-from nddv.folds import single_fold
+from nddv.estimator.folds import single_fold
+from nddv.methods.valuation import fit_nddv
 from nddv.problems.problem import Problem
-from nddv.valuation import fit_nddv
 
 BACKGROUND = 250  # points that an effect is the mean over
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nddv.files import config_hash
-from nddv.measuring import measure, versions
+from nddv.methods.variants import split_variant
 from nddv.problems.problem import Problem
+from nddv.support.measuring import measure, versions
+from nddv.support.provenance import config_hash
 from nddv.values import NoValues, Values
-from nddv.variants import split_variant
 
 if TYPE_CHECKING:
-    from nddv.estimator import NDDV
-    from nddv.methods import Method
+    from nddv.estimator.nddv import NDDV
+    from nddv.methods.registry import Method
 
 NDDV_PREFIX = "nddv-"
 
@@ -56,7 +56,7 @@ def value(method: str, problem: Problem, seed: int, **parameters: Any) -> Values
 def _entry(name: str) -> Method:
     # Imported here, so that a new entry of the registry is no change of this module: values that
     # other methods have given stay valid.
-    from nddv.methods import get_method
+    from nddv.methods.registry import get_method
 
     return get_method(name)
 
@@ -143,7 +143,7 @@ def fit_nddv(problem: Problem, seed: int, readout: str, parameters: Mapping[str,
 
 
 def _nddv(problem: Problem, seed: int, readout: str, parameters: Mapping[str, Any]) -> NDDV:
-    from nddv.estimator import NDDV
+    from nddv.estimator.nddv import NDDV
 
     return NDDV(readout=readout, task=problem.record["task"], random_state=seed, **parameters)
 
@@ -170,7 +170,7 @@ def _read_nddv(
 
     Of each problem: values by the names of the methods.
     """
-    from nddv.together import fit_together
+    from nddv.estimator.together import fit_together
 
     split = [split_variant(method.name) for method in methods]
     readouts = [base.removeprefix(NDDV_PREFIX) for base, _ in split]
@@ -194,7 +194,7 @@ def _read_nddv(
 
 def _read(model: NDDV, readout: str, fit_seconds: float) -> Values:
     """The values of a fitted model under one readout."""
-    from nddv.estimator import centre
+    from nddv.estimator.nddv import centre
 
     with measure() as reading:
         sensitivities = np.asarray(model.readout_sensitivities(readout), dtype=np.float64)

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nddv.names import nearest
-from nddv.stored import StoredRows
+from nddv.support.stored import StoredRows
+from nddv.support.wording import nearest
 
 MINIMUM_ROWS = 10
 PIECE = 16384  # rows that are looked at together

@@ -23,10 +23,8 @@ from nddv.dynamics.readouts import center, time_resolved
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.schedule import Schedule, Training
 from nddv.dynamics.training import Data, Run, best_epoch
-from nddv.folds import Fold, FoldPlan, assemble, held_out_parts, train_folds
-from nddv.measuring import versions
-from nddv.stored import StoredRows
-from nddv.validation import (
+from nddv.estimator.folds import Fold, FoldPlan, assemble, held_out_parts, train_folds
+from nddv.estimator.validation import (
     check_features,
     check_finite,
     check_settings,
@@ -37,6 +35,8 @@ from nddv.validation import (
     encode_labels,
     standardise_targets,
 )
+from nddv.support.measuring import versions
+from nddv.support.stored import StoredRows
 from nddv.values import Values
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}

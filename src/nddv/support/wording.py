@@ -1,4 +1,4 @@
-"""Looking things up by name. Needs the standard library only."""
+"""Words of messages: names that are looked up, errors of one line. Standard library only."""
 
 from __future__ import annotations
 
@@ -32,3 +32,14 @@ def pick(choices: Mapping[str, Choice], name: str, what: str) -> Choice:
     if name in choices:
         return choices[name]
     raise ValueError(f"unknown {what} {name!r}; {hint(name, choices)}")
+
+
+LONGEST = 600  # letters: names and entries of a strange file may be as long as the file
+
+
+def one_line(message: object) -> str:
+    """A message, or an error's, without line breaks; the middle of a long one is left out."""
+    text = " ".join(str(message).split())
+    if len(text) > LONGEST:
+        text = f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
+    return text

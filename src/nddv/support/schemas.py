@@ -23,8 +23,7 @@ from jsonschema.exceptions import best_match
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from nddv.messages import one_line
-from nddv.names import hint, nearest
+from nddv.support.wording import hint, nearest, one_line
 
 DEEPEST = 40  # levels of a file; more are a mistake, or an entry that contains itself
 SHOWN_LETTERS = 60

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nddv.names import pick
-from nddv.variants import split_variant
+from nddv.methods.variants import split_variant
+from nddv.support.wording import pick
 
 OPENDATAVAL_PREFIX = "odv:"
 
@@ -27,7 +27,7 @@ class Method:
     needs : parts of the problem that it reads.
     cost : how its time grows: n training and m validation points, d features, C classes, E epochs,
         B drawn coalitions, F the cost of one fit.
-    function : ``"module:function"``; see :mod:`nddv.valuation` for what it is called with.
+    function : ``"module:function"``; see :mod:`nddv.methods.valuation` for what it is called with.
     uses_coalitions : whether it fits coalitions with :mod:`nddv.coalitions`.
     """
 
@@ -43,11 +43,11 @@ class Method:
     def modules(self) -> tuple[str, ...]:
         """Modules and packages of the library that decide its values, below the library."""
         own = self.function.partition(":")[0].removeprefix("nddv.")
-        return (own, "valuation", *(("coalitions",) if self.uses_coalitions else ()))
+        return (own, "methods.valuation", *(("coalitions",) if self.uses_coalitions else ()))
 
 
 _NDDV = "Liang et al., Neural Dynamic Data Valuation via Stochastic State-Adjoint Trajectories"
-_NDDV_FIT = "nddv.estimator:NDDV"
+_NDDV_FIT = "nddv.estimator.nddv:NDDV"
 _CHOI = "Choi et al. (2026), arXiv 2510.23409"
 _TRAIN = ("train",)
 _BOTH = ("train", "valid")
@@ -265,7 +265,7 @@ def get_method(name: str) -> Method:
     """Look a method up by name.
 
     ``odv:DataBanzhaf`` is OpenDataVal's evaluator of that name, ``nddv-path:interaction=10`` a
-    readout of NDDV with one setting changed (:mod:`nddv.variants`).
+    readout of NDDV with one setting changed (:mod:`nddv.methods.variants`).
     """
     if name.startswith(OPENDATAVAL_PREFIX):
         evaluator = name.removeprefix(OPENDATAVAL_PREFIX)

@@ -1,26 +1,22 @@
-"""How the project writes, reads and identifies files.
+"""How the project writes and reads files: whole or not at all, and without pickle.
 
-Everything is written whole or not at all, read without pickle, and identified by the content it was
-made from. Importing this module needs the standard library only: the Snakefile imports it inside
-Snakemake's own environment, where numpy need not be installed.
+Importing this module needs the standard library only: the Snakefile imports it inside Snakemake's
+own environment, where numpy need not be installed.
 """
 
 from __future__ import annotations
 
-import ast
 import errno
-import hashlib
 import json
 import os
 import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nddv.messages import one_line
+from nddv.support.wording import one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +24,6 @@ if TYPE_CHECKING:
 
     from nddv.values import Values
 
-HASH_LENGTH = 12
 ZIP_END = 22  # bytes of the record that ends an archive without a comment
 
 _SPACE = "make room there, or write elsewhere, and run again"
@@ -217,60 +212,3 @@ def load_values(path: str | Path) -> Values:
         raise ValueError(f"{path} holds no array 'values': it was written by something else")
     record = read_json(path.with_suffix(".json"))
     return Values(arrays["values"], arrays.get("stderr"), record)
-
-
-def config_hash(settings: Any) -> str:
-    """Identify settings by content: 12 hexadecimal digits, whatever the order of the keys."""
-    text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:HASH_LENGTH]
-
-
-def source_hash(*names: str, root: Path | None = None) -> str:
-    """Hash the sources of modules and packages of the library, and of all that they import of it.
-
-    Nothing is imported: the sources are parsed. Imports inside functions are not followed, so that
-    a registry can load its methods late without making every rule depend on every method.
-
-    Parameters
-    ----------
-    names : below ``nddv``: packages (``"dynamics"``) or modules (``"estimator"``).
-    root : folder of the library; the folder of this file unless given.
-    """
-    root = Path(__file__).parent if root is None else Path(root)
-    waiting, asked, found = set(names), set[str](), set[Path]()
-    while waiting:
-        name = waiting.pop()
-        asked.add(name)
-        new = set(_sources_of(name, root)) - found
-        found |= new
-        for source in new:
-            waiting |= _imported_from(root.name, source.read_bytes()) - asked
-    digest = hashlib.sha256()
-    for source in sorted(found):
-        digest.update(source.relative_to(root).as_posix().encode() + b"\0")
-        digest.update(source.read_bytes() + b"\0")
-    return digest.hexdigest()[:HASH_LENGTH]
-
-
-def _sources_of(name: str, root: Path) -> list[Path]:
-    """Files of a module, or of a package with all it contains; and of the packages around it."""
-    parts = name.split(".")
-    path = root.joinpath(*parts)
-    sources = sorted(path.rglob("*.py")) or [path.with_suffix(".py")]
-    if not sources[0].exists():
-        raise ValueError(f"no module or package named {name!r} in {root.name}")
-    around = [root.joinpath(*parts[:k], "__init__.py") for k in range(1, len(parts))]
-    return sources + [source for source in around if source.exists()]
-
-
-@cache  # by the text: the rules of the workflow ask for the same sources again and again
-def _imported_from(library: str, source: bytes) -> frozenset[str]:
-    """What a source imports of the library when it is loaded, as names below the library."""
-    found = []
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.ImportFrom):
-            found += [node.module or ""]
-        elif isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-    prefix = f"{library}."
-    return frozenset(name.removeprefix(prefix) for name in found if name.startswith(prefix))

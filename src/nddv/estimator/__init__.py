@@ -1,0 +1,1 @@
+"""The estimator: settings, checks of input, folds, and several fits at once."""

@@ -1,0 +1,1 @@
+"""Methods: the registry, variants of NDDV, and running a method on a problem."""

@@ -1,0 +1,1 @@
+"""What every room uses: files, provenance, schemas, wording of messages, processes as jobs."""

@@ -1,0 +1,1 @@
+"""Run times of methods on synthetic data."""
