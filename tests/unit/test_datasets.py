@@ -96,7 +96,7 @@ def test_a_wrong_entry_is_said(own, change, message):
 def test_gaps_in_a_table_are_refused_or_filled(own, tmp_path):
     frame, entry = own
     frame.assign(score=frame["score"].where(frame.index != 3)).to_csv(entry["path"], index=False)
-    with pytest.raises(ValueError, match="row 4 .*in an entry, the keys drop"):
+    with pytest.raises(ValueError, match=r"row 4 .*entry: drop: score, missing: impute\)"):
         load_dataset("mine", entry, progress=False)
     table = load_dataset("mine", {**entry, "missing": "impute"}, progress=False)
     assert table.X.shape[1] == 8  # one column more says where

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from nddv.problems.fetch import cache_folder, content_sha256
+from nddv.problems.fetch import content_sha256
 from nddv.problems.fetch.cache import ABANDONED_SECONDS, cached
 from nddv.problems.fetch.errors import ArchiveError, ChecksumError, DownloadError
+from nddv.support.files import cache_folder
 
 FILES = {"a.txt": b"alpha", "deep/b.txt": b"beta"}
 

@@ -22,16 +22,14 @@ from nddv.problems.tables import load_table
 from nddv.support.files import (
     atomic_write,
     load_arrays,
-    load_values,
     read_csv,
     read_json,
     save_arrays,
-    save_values,
     write_csv,
     write_json,
 )
 from nddv.support.provenance import config_hash, source_hash
-from nddv.values import Values
+from nddv.values import Values, load_values, save_values
 
 
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -249,6 +247,15 @@ def test_values_round_trip(tmp_path, stderr):
     save_arrays(tmp_path / "other.npz", x=np.zeros(1))
     with pytest.raises(ValueError, match=r"other\.npz holds no array 'values'"):
         load_values(tmp_path / "other.npz")
+
+
+def test_sensitivities_are_stored_once_and_values_follow(tmp_path):
+    values = Values.centered(np.array([1.0, 2.0, 6.0]), None, {"method": "nddv-path"})
+    save_values(tmp_path / "v.npz", values)
+    assert set(load_arrays(tmp_path / "v.npz")) == {"sensitivities"}
+    loaded = load_values(tmp_path / "v.npz")
+    np.testing.assert_allclose(loaded.values, [-3.0, -1.5, 4.5])
+    np.testing.assert_array_equal(loaded.sensitivities, [1.0, 2.0, 6.0])
 
 
 def test_config_hash_sees_content_not_order():

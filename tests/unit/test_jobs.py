@@ -6,11 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import nddv
-from nddv.support.jobs import hide_gpus_unless
+from nddv.support.jobs import hide_gpus, job
 
 
 def test_log_to_catches_everything_on_stderr(tmp_path):
@@ -48,11 +49,19 @@ def test_a_job_that_is_terminated_removes_its_temporary_file_and_logs_it(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["a.log"]
 
 
-@pytest.mark.parametrize(("granted", "seen"), [(0, ""), (1, "3")])
-def test_gpus_are_hidden_from_who_was_granted_none(monkeypatch, granted, seen):
+@pytest.mark.parametrize(("granted", "seen"), [({"gpu": 0}, ""), ({"gpu": 1}, "3"), ({}, "3")])
+def test_gpus_are_hidden_from_a_job_that_was_granted_none(monkeypatch, tmp_path, granted, seen):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
-    hide_gpus_unless(granted)
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == seen
+    with job(SimpleNamespace(log=[str(tmp_path / "a.log")], resources=granted)):
+        os.write(2, b"said")
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == seen
+    assert "said" in (tmp_path / "a.log").read_text()
+
+
+def test_gpus_can_be_hidden(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    hide_gpus()
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
 
 
 def _environment():

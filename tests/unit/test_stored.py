@@ -12,6 +12,7 @@ import torch
 
 import nddv
 from nddv.dynamics.schedule import Schedule, Training
+from nddv.estimator.settings import Settings
 from nddv.support.stored import StoredRows
 
 
@@ -87,7 +88,7 @@ def test_without_meta_data_the_held_out_rows_stay_on_disk(table):
     on_disk = nddv.NDDV(epochs=2, block_size=8).fit(nddv.open_rows(path), y)
     in_memory = nddv.NDDV(epochs=2, block_size=8).fit(x, y)
     assert np.array_equal(on_disk.values_, in_memory.values_)
-    assert all(isinstance(fold.run.data.meta_rows.matrix, StoredRows) for fold in on_disk._folds)
+    assert all(isinstance(fold.run.data.meta_rows.matrix, StoredRows) for fold in on_disk.folds_)
 
 
 def test_auto_blocks_are_for_rows_on_disk(table):
@@ -95,13 +96,13 @@ def test_auto_blocks_are_for_rows_on_disk(table):
     y = (x[:, 0] > 0).astype(int)
     for given, expected in ((x, 1), (nddv.open_rows(path), 256)):
         model = nddv.NDDV(epochs=1).fit(given, y, x[:40], y[:40])
-        assert model._folds[0].run.training.block_size == expected
+        assert model.folds_[0].run.training.block_size == expected
 
 
 @pytest.mark.parametrize("n", [100, 101, 7])
 @pytest.mark.parametrize("size", [2, 16, 200])
 def test_shuffled_blocks_visit_every_row_once(n, size):
-    schedule = Schedule(n, 10, epochs=2, seed=3, block_size=size)
+    schedule = Schedule(n, 10, epochs=2, seed=3, max_steps=5000, block_size=size)
     first, second = (torch.cat(schedule.batches(epoch)) for epoch in (0, 1))
     for order in (first, second):
         assert sorted(order.tolist()) == list(range(n))
@@ -113,12 +114,12 @@ def test_shuffled_blocks_visit_every_row_once(n, size):
 
 def test_a_step_budget_makes_batches_grow():
     """Cost is then linear in n: more points in a step, no more steps."""
-    training = Training(epochs=5, batch_size=64, max_steps=50)
+    training = Training.of(Settings(epochs=5, batch_size=64, max_steps=50))
     small, large, larger = (Schedule.of(training, n, 0) for n in (320, 6400, 64000))
     assert (small.steps_per_epoch, large.steps_per_epoch, larger.steps_per_epoch) == (5, 10, 10)
     assert len(large.batches(0)[0]) == 640
     assert len(larger.batches(0)[0]) == 6400
-    assert Schedule.of(Training(epochs=9, max_steps=3), 1000, 0).total_steps == 9
+    assert Schedule.of(Training.of(Settings(epochs=9, max_steps=3)), 1000, 0).total_steps == 9
 
 
 def test_missing_numbers_on_disk_are_named(tmp_path):

@@ -1,9 +1,9 @@
-"""Coalitions of training points: the predictors fitted to them, and what these are worth.
+"""Coalitions of training points: predictors fitted to them, and their utilities.
 
 - :func:`fit_coalitions` and :class:`Engine`: logistic regressions of many coalitions at once.
-- :func:`predict_proba_many`: what they predict.
-- :class:`Game`: anything that gives utilities of coalitions; :class:`LogisticGame` is that of the
-  downstream logistic regression.
+- :func:`predict_proba_many`: class probabilities of many fits.
+- :class:`Game`: anything that gives utilities of coalitions. :class:`LogisticGame` is the game of
+  the downstream logistic regression.
 - :func:`walk_prefixes`: utilities along orders of the points, for any game.
 """
 

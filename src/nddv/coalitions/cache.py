@@ -1,12 +1,12 @@
-"""Scores of coalitions on disk, so that rules, jobs and repetitions share their fits.
+"""Scores of coalitions on disk, so that methods, jobs and repetitions share their fits.
 
-What is stored is what was fitted together: a block of coalitions, or a walk. The last digits of a
-fit depend on where it begins and on what shares its arrays, so that only a whole block, found or
-fitted, is the same whoever came first: a cache changes no result, nor does an interruption.
+A cache stores together what was fitted together: a block of coalitions, or a walk. The last digits
+of a fit depend on where it begins and on the other fits in its arrays. A whole block is the same
+whether it was stored or fitted, so neither a cache nor an interruption changes a result.
 
 A game has one SQLite file, named by the content of its arrays and settings. Any number of processes
 may use the same file. A damaged file is replaced by a new one, and a file that cannot be used is
-left alone; both are said.
+left alone; both cases give a warning.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
+from nddv.support.files import cache_folder
+
 DIGEST_BYTES = 16
 BUSY_SECONDS = 60.0
 STORED_TYPE = np.dtype("<f8")
@@ -36,13 +38,11 @@ Result = TypeVar("Result")
 
 def default_folder() -> Path:
     """Where scores are kept unless another folder is named."""
-    from nddv.problems.fetch import cache_folder
-
     return cache_folder() / "coalitions"
 
 
 def content_key(arrays: Iterable[NDArray[np.generic]], *settings: object) -> bytes:
-    """Name what arrays (values, shapes and types) and settings decide."""
+    """A name for the content of arrays (values, shapes and types) and settings."""
     digest = blake2b(repr(settings).encode(), digest_size=DIGEST_BYTES)
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
@@ -55,7 +55,7 @@ class ScoreCache:
 
     Parameters
     ----------
-    folder : made when something is stored.
+    folder : it is made when something is stored.
     game : the game's key.
     """
 
@@ -72,7 +72,7 @@ class ScoreCache:
             if row is None:
                 return None
             scores, checksum = row
-            # SQLite notices a broken page, but not a number that has become another.
+            # SQLite notices a broken page, but not a number that has changed.
             if _checksum(block, scores) != checksum:
                 raise sqlite3.DatabaseError("a block does not have its checksum")
             return np.frombuffer(scores, STORED_TYPE).astype(np.float64).reshape(-1, 2)
@@ -80,14 +80,14 @@ class ScoreCache:
         return self._run(select) if self.path.exists() else None
 
     def store(self, block: bytes, scores: NDArray[np.float64]) -> None:
-        """Keep the scores (B, 2) of a block, in place of what is stored for it."""
+        """Keep the scores (B, 2) of a block; they replace any older ones."""
         content = np.asarray(scores, STORED_TYPE).tobytes()
         row = (block, content, _checksum(block, content))
         insert = "INSERT OR REPLACE INTO blocks VALUES (?, ?, ?)"
         self._run(lambda connection: connection.execute(insert, row))
 
     def _run(self, action: Callable[[sqlite3.Connection], Result]) -> Result | None:
-        """Run in a transaction of its own; None if the file cannot be used."""
+        """Run an action in a new transaction; None if the file cannot be used."""
         if not self.usable:
             return None
         try:
@@ -108,7 +108,7 @@ class ScoreCache:
 
     def _transaction(self, action: Callable[[sqlite3.Connection], Result]) -> Result:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # A connection of its own each time: no process holds the file while it fits.
+        # A new connection each time: no process holds the file while it fits.
         with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection, connection:
             # Safe against killed processes; a loss of power may damage the file, which is noticed.
             connection.execute("PRAGMA synchronous = OFF")
@@ -121,7 +121,7 @@ class ScoreCache:
             if not self._is_damaged():
                 return
             warnings.warn(f"{self.path}: damaged ({error}); beginning a new one", stacklevel=6)
-            # The journal first: afterwards it could be that of another process's new file.
+            # The journal goes first: later, another process may have made a new file with one.
             for name in (f"{self.path.name}-journal", self.path.name):
                 self.path.with_name(name).unlink(missing_ok=True)
 
@@ -144,5 +144,5 @@ def _checksum(block: bytes, scores: bytes) -> bytes:
 
 
 def _is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether the content is broken, as opposed to a file that is locked, full or not to be had."""
+    """Whether the content is broken; otherwise the file is locked, full or out of reach."""
     return not isinstance(error, sqlite3.OperationalError)

@@ -17,18 +17,19 @@ from nddv.coalitions.solver import Solver
 from nddv.coalitions.threads import apply, workers
 
 CACHED_ELEMENTS = 2**18
-"""Numbers in an array that the next operation of a processor should still find in its cache."""
+"""Size of an array, in numbers, that stays in the processor cache between two operations."""
 
 
 class Engine:
     """Fits the coalitions of one training set.
 
     A coalition is a vector of weights over the training points: 0 or 1, or how often a bootstrap
-    sample holds them. Its predictor minimises what scikit-learn's ``LogisticRegression`` does,
-    ½|coefficients|² + C·Σᵢ weightᵢ·lossᵢ with free intercepts, over the classes that it holds:
-    one logit if these are two, a softmax if they are more. The rest is by definition:
+    sample holds them. Its predictor minimises the objective of scikit-learn's
+    ``LogisticRegression``, ½|coefficients|² + C·Σᵢ weightᵢ·lossᵢ with free intercepts, over the
+    classes in the coalition: one logit for two classes, a softmax for more. Three cases are set by
+    definition:
 
-    - An absent class has probability 0 (and a log-likelihood is at least log ``FLOOR``, always).
+    - An absent class has probability 0. (A log-likelihood is never below log ``FLOOR``.)
     - A coalition of one class only predicts that class: with size s, class k has the probability
       (s_k + 1)/(s + number of classes).
     - The empty coalition predicts the class frequencies of the whole training set.
@@ -38,8 +39,8 @@ class Engine:
     X, y : (n, d) features and (n,) classes 0, 1, ..., n_classes − 1.
     n_classes : number of classes; some may have no point.
     C : inverse strength of the penalty.
-    device, dtype : where and how precisely to compute ("float64" or "float32").
-    memory_mb : about how much memory the work may take, beside data and results.
+    device, dtype : where to compute, and in which precision ("float64" or "float32").
+    memory_mb : about how much memory the work may take, besides data and results.
 
     Attributes
     ----------
@@ -91,7 +92,7 @@ class Engine:
             self._solver = Solver(points, labels, n_classes, C, dtype, importance)
 
     def fit(self, weights: ArrayLike, start: Fits | None = None) -> Fits:
-        """Fit coalitions of weights (B, n), beginning at B fits or at one; at ``whole`` if None."""
+        """Fit coalitions of weights (B, n), starting from B fits, from one, or from ``whole``."""
         weights = self._checked(weights)
         start = self.whole if start is None else start
         if len(start) not in (1, len(weights)):
@@ -112,7 +113,7 @@ class Engine:
         return fits
 
     def among(self, rows: NDArray[np.intp]) -> Engine:
-        """The same engine for coalitions of k points: their weights are (B, k), in that order."""
+        """The same engine for coalitions of k rows only; weights are (B, k), in this order."""
         engine = copy(self)
         engine.n = len(rows)
         index = torch.as_tensor(rows, device=self._indicators.device)
@@ -173,7 +174,7 @@ class Engine:
         theta, converged, steps = self._solver.fit(
             weights, penalty, theta * present[:, :, None], ~present
         )
-        # Only differences of logits count; as in scikit-learn they are made to sum to zero.
+        # Only differences of logits matter; as in scikit-learn, the logits sum to zero.
         theta -= theta.sum(dim=1, keepdim=True) / present.sum(dim=1)[:, None, None]
         theta *= present[:, :, None]
         theta[..., -1].masked_fill_(~present, -torch.inf)
@@ -222,7 +223,7 @@ def _parameters(fits: Fits, like: Tensor) -> Tensor:
 def check_points(
     name: str, X: ArrayLike, y: ArrayLike, n_classes: int
 ) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
-    """Give points (n, d) and their classes (n,) as arrays, if they are fit for use."""
+    """Check points (n, d) and their classes (n,), and return them as arrays."""
     points, classes = np.asarray(X), np.asarray(y)
     if points.ndim != 2 or classes.shape != points.shape[:1] or len(points) == 0:
         raise ValueError(

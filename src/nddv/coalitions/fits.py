@@ -1,4 +1,4 @@
-"""Fitted coalitions."""
+"""Logistic regressions fitted to coalitions."""
 
 from __future__ import annotations
 

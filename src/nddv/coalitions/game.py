@@ -1,4 +1,4 @@
-"""Games: what a coalition of training points is worth."""
+"""Games: the utility of every coalition of training points."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Utilities = Callable[[NDArray[np.generic]], NDArray[np.float64]]
 CHUNK_ELEMENTS = 4_000_000
 
 ROUNDING = 1e-9
-"""Added to a tolerance: accuracies of 0.86 and 0.85 differ by a little more than 0.01 as floating
-point numbers, others by a little less; which of them truncates must not depend on that."""
+"""Added to a tolerance. As floating point numbers, accuracies of 0.86 and 0.85 differ by a little
+more than 0.01, others by a little less. Truncation must not depend on that."""
 
 
 class Game(Protocol):
@@ -33,28 +33,28 @@ class Game(Protocol):
     def walk(
         self, orders: NDArray[np.intp], tolerance: float = 0.0
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """Utilities of all beginnings of some orders of the players; see ``walk_prefixes``."""
+        """Utilities of all prefixes of some orders of the players; see ``walk_prefixes``."""
         ...
 
 
 def walk_prefixes(
     utilities: Utilities, orders: NDArray[np.intp], tolerance: float = 0.0, stride: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Utilities of all beginnings of orders of the players, for any game.
+    """Utilities of all prefixes of orders of the players, for any game.
 
-    A walk is truncated at the first beginning whose utility is within ``tolerance`` of U(N), that
-    of all players, and the rest of it is filled with U(N). So the next player receives what is
-    left, at most the tolerance, those after it nothing, and the steps of a walk still sum to
-    U(N) − U(∅) exactly. (Ghorbani & Zou 2019 keep the last utility instead: there the next player
-    receives nothing either, and what is left is lost.) The beginnings of no player and of all
-    players are evaluated once.
+    A walk is truncated at the first prefix whose utility is within ``tolerance`` of U(N), the
+    utility of all players. The rest of the walk is filled with U(N). So the next player receives
+    the remainder, at most the tolerance, and later players receive nothing. The steps of a walk
+    still sum to U(N) − U(∅) exactly. (Ghorbani & Zou 2019 keep the last utility instead. There the
+    next player receives nothing, and the remainder is lost.) The empty prefix and the full one are
+    evaluated only once.
 
     Parameters
     ----------
     utilities : of coalitions.
     orders : (P, n) permutations.
-    tolerance : 0 evaluates everything.
-    stride : how many positions to evaluate at once in each order; as many as fit in memory if 0.
+    tolerance : with 0, everything is evaluated.
+    stride : how many positions to evaluate at once in each order; with 0, as many as fit in memory.
         It changes the cost of truncated walks, never a result.
 
     Returns
@@ -64,29 +64,29 @@ def walk_prefixes(
     """
     P, n = orders.shape
     empty, everyone = utilities(np.stack([np.zeros(n, bool), np.ones(n, bool)]))
-    found = np.full((P, n + 1), everyone)
-    found[:, 0] = empty
+    paths = np.full((P, n + 1), everyone)
+    paths[:, 0] = empty
     # position[p, i]: how many players come before player i in order p
     position = np.argsort(orders, axis=1)
     stride = stride or max(1, CHUNK_ELEMENTS // max(1, orders.size))
     walks = np.arange(P)
     for first in range(1, n, stride):
-        so_far = found[walks, max(0, first - stride) : first]
+        so_far = paths[walks, max(0, first - stride) : first]
         walks = walks[~within(so_far, everyone, tolerance).any(axis=1)]
         if len(walks) == 0:
             break
         lengths = np.arange(first, min(first + stride, n))
         weights = position[walks, None, :] < lengths[:, None]
-        found[walks[:, None], lengths] = utilities(weights.reshape(-1, n)).reshape(-1, len(lengths))
-    return truncate(found, tolerance)
+        paths[walks[:, None], lengths] = utilities(weights.reshape(-1, n)).reshape(-1, len(lengths))
+    return truncate(paths, tolerance)
 
 
 def truncate(
     walks: NDArray[np.float64], tolerance: float
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Truncate walks (P, n + 1) as ``walk_prefixes`` says, and count what was evaluated (P,).
+    """Truncate walks (P, n + 1) as ``walk_prefixes`` says, and count evaluated players (P,).
 
-    The last column is U(N), which also fills what lies beyond the truncation.
+    The last column is U(N), which also fills the columns beyond the truncation.
     """
     everyone = walks[:, -1:]
     close = within(walks, everyone, tolerance)
@@ -99,5 +99,5 @@ def truncate(
 def within(
     utilities: NDArray[np.float64], everyone: float | NDArray[np.float64], tolerance: float
 ) -> NDArray[np.bool_]:
-    """Whether walks that have reached these utilities are to be truncated; never if 0."""
+    """Whether to truncate walks that have reached these utilities; never with tolerance 0."""
     return (np.abs(everyone - utilities) <= tolerance + ROUNDING) & (tolerance > 0)

@@ -18,17 +18,17 @@ from nddv.coalitions.threads import apply, free_threads, workers
 from nddv.support.provenance import source_hash
 
 STRIDE = 128
-"""How many fits are worked on together in a walk."""
+"""Fits of a walk that are made together."""
 
 STORED_TOGETHER = 1024
-"""How many coalitions are fitted together, and their scores stored."""
+"""Coalitions that are fitted, and whose scores are stored, together."""
 
 
 class LogisticGame:
     """Utility of a coalition: how well a logistic regression fitted to it predicts other points.
 
-    What the predictor of a coalition is, also of an empty one or of one class, is said in
-    :class:`~nddv.coalitions.engine.Engine`.
+    :class:`~nddv.coalitions.engine.Engine` defines the predictor of a coalition, also for an empty
+    coalition and for one that has a single class.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ class LogisticGame:
     n_classes : number of classes.
     C : inverse strength of the penalty.
     utility : "accuracy" or "log_likelihood", the mean over the validation points.
-    device, dtype : where and how precisely to compute.
-    cache : folder in which utilities are kept and looked up (:mod:`nddv.coalitions.cache` names a
-        default); None keeps nothing.
+    device, dtype : where to compute, and in which precision.
+    cache : folder in which utilities are stored (:mod:`nddv.coalitions.cache` names a default);
+        None stores nothing.
 
     Attributes
     ----------
     n : number of players.
-    fitted : coalitions fitted so far, those found in the cache not among them.
+    fitted : number of coalitions fitted so far, without those from the cache.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class LogisticGame:
         self._cache: ScoreCache | None = None
         if cache is not None:
             arrays = (np.asarray(X_train), np.asarray(y_train), self.X_valid, self.y_valid)
-            # What utilities mean, and how exactly they are found, is in the code.
+            # The code decides what utilities mean, and their last digits.
             code = source_hash("coalitions")
             key = content_key(arrays, code, n_classes, float(C), dtype)
             self._cache = ScoreCache(Path(cache), key)
@@ -86,32 +86,32 @@ class LogisticGame:
         """Utilities (B,) of coalitions of weights (B, n)."""
         weights = np.asarray(weights)
         blocks = range(0, len(weights), STORED_TOGETHER)
-        found = [self._block(weights[first : first + STORED_TOGETHER]) for first in blocks]
-        return np.concatenate([np.empty((0, len(MEASURES))), *found])[:, self._measure]
+        parts = [self._block(weights[first : first + STORED_TOGETHER]) for first in blocks]
+        return np.concatenate([np.empty((0, len(MEASURES))), *parts])[:, self._measure]
 
     def walk(
         self, orders: NDArray[np.intp], tolerance: float = 0.0
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """Utilities of all beginnings of orders; see :func:`~nddv.coalitions.game.walk_prefixes`.
+        """Utilities of all prefixes of orders; see :func:`~nddv.coalitions.game.walk_prefixes`.
 
-        The orders are walked side by side, one on each thread, in strides of consecutive fits. The
-        fits of a stride begin where the last one ended, and know only the points that have come so
-        far: batches across orders would have to carry them all.
+        Each thread walks one order, in strides of consecutive fits. The fits of a stride start from
+        the last fit of the stride before, and see only the points that have come so far. A batch
+        across orders would have to carry all points.
         """
         ends = self._block(np.stack([np.zeros(self.n, bool), np.ones(self.n, bool)]))
         empty, everyone = ends[:, self._measure]
 
         def enough(scores: NDArray[np.float64]) -> bool:
-            """Whether nothing remains to be evaluated after the first beginnings, of one on."""
+            """Whether these scores, of the first prefixes from one point on, are enough."""
             reached = np.append(empty, scores[:, self._measure])
             return len(reached) >= self.n or bool(within(reached, everyone, tolerance).any())
 
         def walk(order: NDArray[np.intp]) -> NDArray[np.float64]:
             scores = self._walked(order, enough)
-            found = np.full(self.n + 1, everyone)
-            found[0] = empty
-            found[1 : 1 + len(scores)] = scores[:, self._measure]
-            return found
+            utilities = np.full(self.n + 1, everyone)
+            utilities[0] = empty
+            utilities[1 : 1 + len(scores)] = scores[:, self._measure]
+            return utilities
 
         with workers(self.device) as threads:
             walks = apply(walk, np.asarray(orders), threads)
@@ -119,31 +119,31 @@ class LogisticGame:
 
     def _block(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
         """Scores (B, measures) of coalitions (B, n) that are fitted together."""
-        # The engine divides a block among the threads, which decides its last digits.
+        # The engine divides a block among the threads, and the division decides the last digits.
         key = self._key("block", weights, free_threads(self.device))
-        found = self._lookup(key)
-        if found is None:
-            found, converged = self._scores(self.engine.fit(weights))
-            self._store(key, found, converged)
-        return found
+        scores = self._lookup(key)
+        if scores is None:
+            scores, converged = self._scores(self.engine.fit(weights))
+            self._store(key, scores, converged)
+        return scores
 
     def _walked(
         self, order: NDArray[np.intp], enough: Callable[[NDArray[np.float64]], bool]
     ) -> NDArray[np.float64]:
         """Scores (L, measures) of the first 1, ..., L points of an order, L being enough."""
         key = self._key("walk", order.astype(np.int64))
-        found = self._lookup(key)
-        if found is not None and enough(found):
-            return found
-        # A walk that ended too early is fitted again from its beginning: how to go on from its end
-        # was not stored, and from elsewhere the last digits would be others.
-        found, converged, last = np.empty((0, len(MEASURES))), True, self.engine.whole
-        while not enough(found):
-            fits = self._stride(order, len(found) + 1, last)
+        trail = self._lookup(key)
+        if trail is not None and enough(trail):
+            return trail
+        # A walk that ended too early is fitted again from its start. Its last fit was not stored,
+        # and another start would change the last digits.
+        trail, converged, last = np.empty((0, len(MEASURES))), True, self.engine.whole
+        while not enough(trail):
+            fits = self._stride(order, len(trail) + 1, last)
             scores, done = self._scores(fits)
-            found, converged, last = np.concatenate([found, scores]), converged and done, fits[-1:]
-        self._store(key, found, converged)
-        return found
+            trail, converged, last = np.concatenate([trail, scores]), converged and done, fits[-1:]
+        self._store(key, trail, converged)
+        return trail
 
     def _stride(self, order: NDArray[np.intp], first: int, start: Fits) -> Fits:
         """Fits of the first ``first``, ``first + 1``, ... points of an order."""
@@ -155,8 +155,8 @@ class LogisticGame:
         """Scores (B, measures) of fits, and whether all have converged."""
         with self._counting:
             self.fitted += len(fits)
-        found = scores(fits, self.X_valid, self.y_valid, self.device)
-        return found, bool(fits.converged.all())
+        measured = scores(fits, self.X_valid, self.y_valid, self.device)
+        return measured, bool(fits.converged.all())
 
     def _key(self, kind: str, array: NDArray[np.generic], *settings: object) -> bytes:
         return content_key([array], kind, *settings) if self._cache else b""
@@ -164,7 +164,7 @@ class LogisticGame:
     def _lookup(self, key: bytes) -> NDArray[np.float64] | None:
         return self._cache.lookup(key) if self._cache else None
 
-    def _store(self, key: bytes, found: NDArray[np.float64], converged: bool) -> None:
-        # What did not converge is not stored, so that it is said every time.
+    def _store(self, key: bytes, scores: NDArray[np.float64], converged: bool) -> None:
+        # Fits that did not converge are not stored, so they warn every time.
         if self._cache and converged:
-            self._cache.store(key, found)
+            self._cache.store(key, scores)

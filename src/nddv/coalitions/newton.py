@@ -11,10 +11,10 @@ from torch import Tensor
 from nddv.coalitions.regressions import Batch, Points, spread
 
 SAFE_CHANGE = 1.79
-"""A full step that changes the logits by no more lowers the objective."""
+"""A full step lowers the objective if it changes the logits by at most this much."""
 
 LAST_CHANGE = 1e-2
-"""After a step that changes the logits by no more, what is left is of the order of its square."""
+"""A step that changes the logits by at most this much is the last: the rest is of its square."""
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ class Newton:
         hessian = spare.new_empty(B, K, p, K, p)
         for k in range(K):
             for l in range(k, K):
-                one, other = probabilities[:, k], probabilities[:, l]
+                p_k, p_l = probabilities[:, k], probabilities[:, l]
                 if k == l:
-                    torch.addcmul(one, one, one, value=-1, out=curvature)
+                    torch.addcmul(p_k, p_k, p_k, value=-1, out=curvature)
                 else:
-                    torch.mul(one, other, out=curvature).neg_()
+                    torch.mul(p_k, p_l, out=curvature).neg_()
                 packed = curvature.mul_(self.batch.weights) @ self.pairs.products
                 block = packed.mul_(self.points.C)[:, self.pairs.unpack].view(B, p, p)
                 hessian[:, k, :, l] = block

@@ -1,4 +1,4 @@
-"""What fitted coalitions predict, and how well."""
+"""Predictions of fitted coalitions, and their accuracy and log-likelihood."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def predict_proba_many(
 
     Yields
     ------
-    Which fits, as a slice of b of them, and their probabilities (b, m, classes).
+    A slice of b fits, and their probabilities (b, m, classes).
     """
     points = _points(fits, X, device)
     for rows in _chunks(fits, len(points), memory_mb):
@@ -44,7 +44,7 @@ def scores(
 ) -> NDArray[np.float64]:
     """Accuracy and mean log-likelihood (B, 2) of every fit on points X (m, d), y (m,).
 
-    The class with the largest probability is predicted, the first of them on a tie. The
+    The predicted class has the largest probability; on a tie it is the first such class. The
     log-likelihood of a point is at least log ``FLOOR``.
     """
     points = _points(fits, X, device)
@@ -60,8 +60,8 @@ def scores(
         return torch.stack([hits, likelihood], dim=1).cpu().numpy()
 
     with workers(device) as threads:
-        found = apply(score, _chunks(fits, len(points), memory_mb / threads), threads)
-    return np.concatenate([np.empty((0, len(MEASURES))), *found])
+        parts = apply(score, _chunks(fits, len(points), memory_mb / threads), threads)
+    return np.concatenate([np.empty((0, len(MEASURES))), *parts])
 
 
 def _points(fits: Fits, X: ArrayLike, device: str) -> Tensor:

@@ -31,9 +31,9 @@ class Pair:
 class QuasiNewton:
     """L-BFGS (Liu & Nocedal 1989) on top of the diagonal of the Hessian.
 
-    A step costs one product with the points each way. In their principal axes the diagonal is most
-    of the Hessian, so that a gradient that is small in its units leaves little to gain: about half
-    of its square in the objective, no coefficient and no logit much further off than its norm.
+    A step costs two products with the points. In their principal axes the diagonal is most of the
+    Hessian. So a gradient that is small in units of the diagonal leaves little to gain: about half
+    of its square in the objective, and no coefficient or logit is off by much more than its norm.
     A gradient below its own rounding error is as good as zero.
     """
 

@@ -5,8 +5,8 @@ logit for two classes (K = 1), a softmax over K logits otherwise. It minimises
 
     F(θ) = ½·penalty·|θ without intercepts|² + C·Σᵢ wᵢ·loss(θ xᵢ, yᵢ)
 
-and differs from the others of its batch in the weights w (and perhaps the penalty) only. So every
-step is made of matrix products between an array of all regressions and one of the points.
+The regressions of a batch differ only in the weights w (and perhaps the penalty). So every step
+consists of matrix products between an array of all regressions and an array of the points.
 
 No method here searches along a line. If a step of length t along a direction changes no difference
 between the logits of a point by more than r·t, then φ(t) = F(θ + tΔ) has |φ'''| ≤ r·φ'' (Bach 2010,
@@ -27,7 +27,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 ABSENT = -1e30
-"""Logit of a class that is not to be predicted: finite, so that 0·ABSENT is 0."""
+"""Logit of a class that must not be predicted. It is finite, so that 0·ABSENT is 0."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class Points:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some regressions and where they are.
+    """Some regressions and their current parameters.
 
     Attributes
     ----------
     weights, penalty : (B, n) and (B,).
     theta, logits : parameters (B, K, p) and the logits (B, K, n) of all points.
-    work : (2, B, K, n) memory to compute in. New arrays of this size cost more than the arithmetic.
+    work : (2, B, K, n) scratch memory. New arrays of this size cost more than the arithmetic.
     """
 
     weights: Tensor
@@ -96,11 +96,11 @@ class Batch:
         )
 
     def move(self, direction: Tensor, along: Tensor, length: Tensor) -> Tensor:
-        """Make steps of some lengths (B,), in place; where that is not possible (B,), none.
+        """Make steps of lengths (B,), in place; a row whose length is not finite stays.
 
         Returns
         -------
-        The rows in which rounding has left no direction to go.
+        Which rows stay (B,): rounding has left them no direction to go.
         """
         lost = ~torch.isfinite(length)
         if lost.any():
@@ -123,7 +123,7 @@ class Batch:
 
 
 class Method(Protocol):
-    """A way to minimise: moves its batch in place, step by step."""
+    """A minimiser: it moves its batch in place, step by step."""
 
     batch: Batch
 
@@ -137,21 +137,21 @@ class Method(Protocol):
 
 
 def minimise(method: Method, max_steps: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Step until all regressions are done; one that is done, or lost, leaves the batch.
+    """Step until all regressions are done. A regression that is done, or lost, leaves the batch.
 
     Returns
     -------
     Parameters (B, K, p), whether done (B,), and the number of steps (B,).
     """
-    found = torch.empty_like(method.batch.theta)
-    succeeded = torch.zeros(len(found), dtype=torch.bool, device=found.device)
-    steps = torch.full((len(found),), max_steps, device=found.device)
-    rows = torch.arange(len(found), device=found.device)
+    theta = torch.empty_like(method.batch.theta)
+    succeeded = torch.zeros(len(theta), dtype=torch.bool, device=theta.device)
+    steps = torch.full((len(theta),), max_steps, device=theta.device)
+    rows = torch.arange(len(theta), device=theta.device)
     for step in range(1, max_steps + 1):
         done, lost = method.step()
         leaving = done | lost
         if leaving.any():
-            found[rows[leaving]] = method.batch.theta[leaving]
+            theta[rows[leaving]] = method.batch.theta[leaving]
             succeeded[rows[done]] = True
             steps[rows[leaving]] = step
             rows = rows[~leaving]
@@ -159,8 +159,8 @@ def minimise(method: Method, max_steps: int) -> tuple[Tensor, Tensor, Tensor]:
                 break
             method.keep(~leaving)
     else:
-        found[rows] = method.batch.theta
-    return found, succeeded, steps
+        theta[rows] = method.batch.theta
+    return theta, succeeded, steps
 
 
 def spread(along: Tensor) -> Tensor:

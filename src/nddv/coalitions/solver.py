@@ -1,4 +1,4 @@
-"""The right method, in the right coordinates, for the regressions on some points."""
+"""The choice of the minimiser and of its coordinates for the regressions on some points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Solver:
     ----------
     X, y : (n, d) points, in double precision, and their classes (n,).
     n_classes, C : number of classes, and inverse strength of the penalty.
-    dtype : to compute in.
+    dtype : precision of the computation.
     importance : (n,) weights of the points in the choice of coordinates, equal ones if None.
     """
 
@@ -44,15 +44,15 @@ class Solver:
         if d > n or not self.few:
             axes = Axes.of(X, X.new_ones(n) if importance is None else importance)
         else:
-            # Far from the origin the intercept and the coefficients would all but cancel each
-            # other, and single precision would end anywhere.
+            # Far from the origin the intercept and the coefficients would nearly cancel each
+            # other, and single precision would lose the result.
             axes = Axes.shift(X)
         self._axes = axes.to(dtype)
         self.points = Points.build(axes.points(X).to(dtype), y, n_classes, C)
         self._pairs = Pairs.build(self.points.X) if self.few else None
 
     def numbers_each(self) -> int:
-        """How many numbers a regression in a batch keeps in memory, about."""
+        """About how many numbers one regression of a batch keeps in memory."""
         K, n = self.points.targets.shape
         parameters = K * self.points.X.shape[1]
         return 6 * K * n + (3 * parameters**2 if self.few else (2 * MEMORY + 8) * parameters)

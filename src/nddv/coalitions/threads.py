@@ -1,8 +1,8 @@
 """Several chunks of work at once, each on one thread.
 
-Left alone, torch shares every operation among its threads. Those of a fit are too short for that:
-beside other work on the same processors the threads mostly wait for each other, and a fit that
-takes 50 μs on one thread was seen to take 3 ms on two.
+By default torch shares every operation among its threads. The operations of a fit are too short for
+that: when other work runs on the same processors, the threads mostly wait for each other. A fit
+that takes 50 μs on one thread was seen to take 3 ms on two.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class _Depth(threading.local):
 
 @dataclass
 class _Callers:
-    """The threads that are in ``workers``, those of ``apply`` not counted.
+    """The threads that are in ``workers``, without those of ``apply``.
 
     Attributes
     ----------
     count : how many.
-    allowed : what torch was allowed before the first of them came.
+    allowed : number of threads that torch had before the first of them came.
     """
 
     count: int = 0
@@ -47,12 +47,12 @@ _callers = _Callers()
 
 @contextmanager
 def workers(device: str) -> Iterator[int]:
-    """Keep torch's operations on one thread each, and give the number of threads free for work.
+    """Keep each operation of torch on one thread, and give the number of threads free for work.
 
-    That is the number that torch was allowed before, and is afterwards; one inside of another use,
-    or if not on a CPU. Several threads may be in here at once. Torch keeps its number by thread,
-    but one that is new to torch begins with what any other has set last: what such a thread finds
-    here is perhaps our own 1, so that all leave with what the first has found.
+    This is the number of threads that torch had before, and has again afterwards. It is 1 inside
+    another use of ``workers``, and on other devices than the CPU. Several threads may be in here at
+    once. Torch keeps the number per thread, but a new thread starts with the number that any thread
+    set last. That may be our own 1, so every thread leaves with the number that the first one read.
     """
     with _callers.lock:
         outermost = _depth.value == 0

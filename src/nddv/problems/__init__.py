@@ -1,18 +1,18 @@
 """Problems: a data set, encoded, split, standardised and corrupted, for one seed.
 
-    addresses   how problems are named
-    registry    what the entries of config/datasets.yaml and config/encoders.yaml mean
-    fetch       files, verified, from the first source that has them
-    readers     files to tables, documents, pictures; formulas for those that are drawn
-    numeric     tables to numbers, labels to classes
-    encoders    documents and pictures to rows of numbers
+    addresses   names of problems
+    registry    the meaning of entries of config/datasets.yaml and config/encoders.yaml
+    fetch       verified files, from the first source that has them
+    readers     from files to tables, documents and pictures; `formulas` draws rows instead
+    numeric     from tables to numbers, from labels to classes
+    encoders    from documents and pictures to rows of numbers
     datasets    all of these: ``load_dataset(name, entry) -> Table``
     sizes, splits, corruption
-    make        ``make_problem(table, n, corruption, seed) -> Problem, Truth``
+    make        ``make_problem(data, n, corruption, seed) -> Problem, Truth``
 
 The address ``{dataset}/n{n}/{corruption}/seed{seed}`` names a problem in every file, table and log.
-Names are loaded when they are first used: the Snakefile imports the registry inside Snakemake's own
-environment, where numpy need not be installed.
+Names are loaded on first use: the Snakefile imports the registry inside Snakemake's own
+environment, which may have no numpy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How problems are named. Needs the standard library only: the Snakefile checks names with it."""
+"""Names of problems. Needs the standard library only: the Snakefile checks names with it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from nddv.support.wording import nearest
 
-# What can be true of a point; its code is the place in this list. A mixed corruption names its
-# kinds in this order, so that a problem has one address.
+# What may have happened to a point; its code is the position in this list. A mixed corruption names
+# its kinds in this order, so that a problem has only one address.
 KINDS = ("clean", "label", "feature", "gauss")
 
 RULES = (
@@ -38,7 +38,7 @@ def parse_corruption(name: str) -> dict[str, float]:
 
 
 def _guess(name: str) -> str | None:
-    """A corruption of one kind whose name was misspelt."""
+    """The corruption that a misspelt name may mean; only for one kind."""
     letters = name.rstrip("0123456789")
     kind = nearest(letters, KINDS) if letters.isalpha() else None
     guess = "clean" if kind == "clean" else f"{kind}{name[len(letters) :]}"
@@ -47,12 +47,10 @@ def _guess(name: str) -> str | None:
 
 def columns_of(wildcards: Mapping[str, str]) -> dict[str, str | int]:
     """The parts of an address as columns of a table: dataset, n, corruption and, if there, seed."""
-    found: dict[str, str | int] = {
-        "dataset": wildcards["dataset"],
-        "n": int(wildcards["n"]),
-        "corruption": wildcards["corruption"],
-    }
-    return found | ({"seed": int(wildcards["seed"])} if "seed" in wildcards else {})
+    named = dict(wildcards.items())  # Snakemake's are no mapping, but have items
+    whole = {"n", "seed"}
+    columns = [name for name in ("dataset", "n", "corruption", "seed") if name in named]
+    return {name: int(named[name]) if name in whole else named[name] for name in columns}
 
 
 def address(dataset: str, n: int, corruption: str, seed: int) -> str:

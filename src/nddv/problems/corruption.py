@@ -1,4 +1,4 @@
-"""Corruptions: what is done to a part of the data, and to which of its points."""
+"""Corruptions: noise in the labels or features of some training points."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from nddv.problems.addresses import KINDS
 
-# Mean and spread of what is added to standardised features: as in the code that the authors of the
-# paper released, and as in OpenDataVal.
+# Mean and spread of the noise that is added to standardised features: `feature` as in the code that
+# the paper's authors released, `gauss` as in OpenDataVal.
 NOISE = {"feature": (1.0, 0.1), "gauss": (0.0, 1.0)}
 
 
@@ -24,21 +24,20 @@ def corrupt(
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int8]]:
     """Corrupt round(rate·n) points by each kind; no point is corrupted twice.
 
-    ``label`` gives a point a wrong class, uniformly; ``feature`` adds N(1, 0.1²) and ``gauss``
-    N(0, 1) to each of its features. Features that are constant on the training part are left
-    alone: they are 0 everywhere, and anything else there would give the point away.
+    ``label`` gives a point a wrong class, drawn uniformly; ``feature`` adds N(1, 0.1²) and
+    ``gauss`` N(0, 1) to each of its features. Features that are constant on the training part stay
+    0: any noise there would give the point away.
 
     Parameters
     ----------
     X : (n, d) standardised features.
     y : (n,) classes 0..C−1.
-    rates : of each kind, as :func:`~nddv.problems.addresses.parse_corruption` gives them.
+    rates : of each kind, as :func:`~nddv.problems.addresses.parse_corruption` returns them.
     varies : (d,) False where a feature is constant on the training part.
 
     Returns
     -------
-    X and y after corruption, and the (n,) code of what was done to each point, its place in
-    ``KINDS``.
+    X and y after corruption, and (n,) codes of the corruptions: positions in ``KINDS``.
     """
     X, y, kinds = X.copy(), y.copy(), np.zeros(len(y), dtype=np.int8)
     for kind, rate in rates.items():

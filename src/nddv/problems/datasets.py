@@ -1,4 +1,4 @@
-"""Load a data set: fetch, read, encode, check against what its entry promises."""
+"""Load a data set: fetch, read, encode, and compare with what its entry expects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from nddv.problems.fetch import Fetched, cache_folder, fetch
+from nddv.problems.fetch import Fetched, fetch
 from nddv.problems.numeric import (
     check_labels,
     chosen_rows,
@@ -30,8 +30,10 @@ from nddv.problems.registry import (
     whole_entry,
 )
 from nddv.problems.tables import Table
+from nddv.support.files import cache_folder
 from nddv.support.provenance import config_hash
-from nddv.tabular.files import FileTable, TableError
+from nddv.support.wording import one_line
+from nddv.tabular.files import FileTable
 
 UNVERIFIED = {
     "generated": "a formula",
@@ -40,36 +42,36 @@ UNVERIFIED = {
     "official": "none known",
     "file": "your own file",
 }
+# Keys of an entry that may help when its table cannot be used.
+REMEDIES = ("drop", "categorical", "max_categories", "missing", "na", "separator", "encoding")
 
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a data set and, where it has yet to be encoded, those of its encoder."""
+    """The files of a data set and, if it must still be encoded, those of its encoder."""
 
     data: Fetched
     weights: Fetched | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Where the files came from: what :meth:`again` needs."""
-        found = {"data": self.data, "weights": self.weights}
-        return {
-            key: {"source": one.source, "record": one.record} for key, one in found.items() if one
-        }
+        """Where the files came from, for :meth:`again`."""
+        both = {"data": self.data, "weights": self.weights}
+        return {key: {"source": f.source, "record": f.record} for key, f in both.items() if f}
 
     @classmethod
     def again(cls, name: str, stored: Mapping[str, Any]) -> Files:
-        """The same files by the same sources; those that have changed since are refused."""
-        found = {}
-        for key, one in stored.items():
-            fetched = fetch(name, [one["source"]])
-            record = dict(one["record"])
+        """The same files from the same sources; files that have changed since are refused."""
+        files = {}
+        for key, stored_files in stored.items():
+            fetched = fetch(name, [stored_files["source"]])
+            record = dict(stored_files["record"])
             if fetched.record["sha256"] != record["sha256"]:
                 raise ValueError(
                     f"{name}: the files from {record['where']} have changed since they were "
                     "fetched; fetch them again (--forcerun fetch_dataset)"
                 )
-            found[key] = replace(fetched, record=record)
-        return cls(**found)
+            files[key] = replace(fetched, record=record)
+        return cls(**files)
 
 
 def fetch_dataset(
@@ -79,7 +81,7 @@ def fetch_dataset(
     allowed: Names[str] | None = None,
     progress: bool = True,
 ) -> Files:
-    """Fetch the files of a data set, and its encoder's, each by the first source that has them.
+    """Fetch the files of a data set and of its encoder, each from the first source that has them.
 
     Parameters as in :func:`load_dataset`.
     """
@@ -109,10 +111,10 @@ def load_dataset(
     name : ``"adult"``, or with an encoder ``"bbc@minilm"``.
     entry : of ``config/datasets.yaml``.
     encoder : of ``config/encoders.yaml``, for documents and pictures.
-    files : fetched before, by :func:`fetch_dataset`.
-    allowed : kinds of sources that may be used; all unless given.
-    device : for the encoder: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    progress : show it on stderr.
+    files : the result of an earlier :func:`fetch_dataset`.
+    allowed : kinds of sources that may be used; by default all.
+    device : of the encoder: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+    progress : show the progress on stderr.
     """
     files = files or fetch_dataset(name, entry, encoder, allowed, progress)
     source = files.data.source
@@ -148,9 +150,10 @@ def load_dataset(
 
 
 def _keys_hint(error: Exception) -> str:
-    if isinstance(error, TableError) and "--" in str(error):
-        return " (in an entry, the keys drop, categorical, missing and na do what these options do)"
-    return ""
+    """The keys of the entry that help."""
+    remedies = getattr(error, "remedies", {}).items()
+    keys = [f"{key}: {one_line(value)}" for key, value in remedies if key in REMEDIES]
+    return f" (keys of its entry: {', '.join(keys)})" if keys else ""
 
 
 def _encoded(
@@ -179,7 +182,7 @@ def _encoded(
 
 
 def _reading(spec: Entry) -> dict[str, Any]:
-    """What, besides the files, decides which items are read and in which order."""
+    """The keys that, besides the files, decide which items are read, and their order."""
     keys = ("read", "text", "label", "encoding", "other_encodings", "only_classes")
     return {key: spec[key] for key in keys if key in spec}
 
@@ -193,7 +196,7 @@ def _embedded(
     device: str,
     progress: bool,
 ) -> NDArray[Any]:
-    """Encode items, resuming from the shards in the cache that the same inputs have left there."""
+    """Encode items; shards that an earlier run of the same inputs left in the cache are reused."""
     from nddv.problems.encoders import embed, load_encoder
 
     function, weights = encoder["function"], files.weights
@@ -215,7 +218,7 @@ def _check_features(table: Table, spec: Entry) -> None:
 
 
 def summary(table: Table, entry: Entry) -> dict[str, Any]:
-    """What the table of data sets says of one; JSON-able."""
+    """The row of a data set in the table of data sets; JSON-able."""
     source = table.record["source"]
     return {
         "dataset": table.name,

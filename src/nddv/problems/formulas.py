@@ -1,4 +1,4 @@
-"""Data sets that are formulas: drawn instead of fetched, equivalent to the published rows."""
+"""Data sets that are formulas: their rows are drawn, and equivalent to the published rows."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from nddv.problems.sizes import PARTS, part_sizes
 from nddv.problems.splits import standardise, stratified_splits
 from nddv.problems.tables import Table
 
-# The parts that are not valued, as shares of n: the paper's 1000/100/300/100, 10000/1000/3000/1000.
+# Sizes of the other parts, as shares of n: the paper's 1000/100/300/100, 10000/1000/3000/1000.
 SIDE_SIZES = {"valid": 0.1, "test": 0.3, "meta": 0.1}
 
 
@@ -38,16 +38,16 @@ def make_problem(
     corruption : ``"clean"``, or kinds with their percentage: ``"label10"``, ``"label10+gauss5"``.
     seed : decides the splits and the corruption; the same seed gives the same bytes.
     sizes : of the ``valid``, ``test`` and ``meta`` parts, in rows or as a share of n.
-    resample : where there are too few rows, draw rows more than once; parts still share none.
+    resample : if there are too few rows, draw rows more than once; parts still share no row.
     corrupt_valid : corrupt the validation part as well, by the same kinds and rates, as OpenDataVal
-        does. The training part is the same with and without.
+        does. The training part does not depend on it.
     """
     rates = parse_corruption(corruption)
     wanted = part_sizes(n, sizes)
     if seed < 0:
         raise ValueError(f"the seed must not be negative, got {seed}")
     table = data if isinstance(data, Table) else _built_in(data)
-    # Streams of their own, so that a change of one step leaves the draws of the others alone.
+    # One random stream per step, so that a change of one step leaves the other draws alone.
     split_rng, train_rng, valid_rng = np.random.default_rng(seed).spawn(3)
     try:
         rows = stratified_splits(table.y, wanted, split_rng, resample)
@@ -96,7 +96,7 @@ def make_problem(
 def _parts(
     table: Table, rows: Mapping[str, NDArray[np.int64]]
 ) -> tuple[dict[str, NDArray[np.float32]], dict[str, NDArray[np.int64]]]:
-    """Features, standardised, and labels of every part."""
+    """Standardised features and labels of every part."""
     y = {part: table.y[rows[part]] for part in PARTS}
     missing = sorted(set(range(len(table.classes))) - set(y["train"].tolist()))
     if missing:

@@ -1,4 +1,4 @@
-"""From what a file says to numbers: the columns of a table, its target, its groups, its rows."""
+"""From a table in a file to numbers: its features, classes, groups and chosen rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from nddv.problems.readers import Collection
 from nddv.problems.registry import Entry
 from nddv.problems.splits import stratified_splits
 from nddv.problems.tables import Table
-from nddv.tabular.encoding import MISSING_LEVEL, Rules, describe, learn_encoding, read_target
+from nddv.tabular.encoding import Rules, describe, learn_encoding, read_target
+from nddv.tabular.entries import MISSING_LEVEL
 from nddv.tabular.files import FileTable
 
-# A share of the smallest class that differs from the expected one by more is another data set.
+# If the share of the smallest class differs by more from what is expected, the data set is another.
 SHARE_TOLERANCE = 0.005
 MAXIMUM_CLASSES = 1000
 MAXIMUM_GROUPS = 50
@@ -95,7 +96,7 @@ def check_labels(y: NDArray[np.int64], spec: Entry) -> None:
 
 
 def chosen_rows(y: NDArray[np.int64], spec: Entry) -> NDArray[np.intp]:
-    """The rows that are kept: ``rows`` of them, stratified, in file order; all unless asked."""
+    """The rows to keep, in file order: ``rows`` of them, stratified; without that key all."""
     wanted = spec.get("rows")
     if wanted is None:
         return np.arange(len(y))
@@ -109,7 +110,7 @@ def chosen_rows(y: NDArray[np.int64], spec: Entry) -> NDArray[np.intp]:
 
 
 def _target(table: FileTable, column: str, binarise: str | None) -> NDArray[Any]:
-    """The target; binarised, the family of OpenML's v2 data sets: below the mean P, else N."""
+    """The target; binarised, it is P below the mean, else N, as in OpenML's v2 data sets."""
     target = read_target(table, column, "regression" if binarise else "auto")
     if binarise == "mean":
         return np.where(target < target.mean(), "P", "N")
@@ -122,7 +123,7 @@ def _target(table: FileTable, column: str, binarise: str | None) -> NDArray[Any]
 
 
 def _groups(table: FileTable, column: str) -> tuple[NDArray[np.int64], list[str]]:
-    """Codes of the group attribute; rows without an entry are a group of their own."""
+    """Codes of the group attribute; rows without an entry form a separate group."""
     table.check_columns([column], "group of the entry")
     series = table.frame[column]
     words = series.astype(object).where(series.notna(), MISSING_LEVEL).astype(str)
@@ -136,7 +137,7 @@ def _groups(table: FileTable, column: str) -> tuple[NDArray[np.int64], list[str]
 
 
 def _balanced(y: NDArray[np.int64], spec: Entry) -> NDArray[np.intp]:
-    """As many rows of every class as the smallest has, drawn by the data seed, in file order."""
+    """Rows in which every class is as frequent as the smallest, drawn by the data seed."""
     rng = np.random.default_rng(int(spec.get("data_seed", 0)))
     smallest = int(np.bincount(y).min())
     drawn = [rng.permutation(np.flatnonzero(y == c))[:smallest] for c in range(int(y.max()) + 1)]

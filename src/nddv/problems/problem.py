@@ -1,4 +1,4 @@
-"""A problem, the truth about it, its address, and how they are stored."""
+"""A problem, the truth about it, and their files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from nddv.support.files import load_arrays, save_arrays
 
 @dataclass(frozen=True)
 class Problem:
-    """What every method is given: training data to value, and the same side data for all.
+    """What every method sees: training data to value, and the other parts.
 
     Attributes
     ----------
     X_train : (n, d) float32, standardised, possibly corrupted. ``X_valid``, ``X_test``, ``X_meta``
-        likewise, by the mean and spread of the clean training part.
+        are standardised too, with the mean and spread of the clean training part.
     y_train : (n,) int64 classes 0..C−1, possibly corrupted.
     record : address, source, task, classes and sizes; ``valid`` says whether the validation part is
         ``"clean"`` or ``"corrupted"``. Test and meta parts are always clean. JSON-able.
@@ -51,15 +51,15 @@ class Problem:
 
 @dataclass(frozen=True)
 class Truth:
-    """What no method is given: which training points were corrupted, and how.
+    """What no method sees: which training points were corrupted, and how.
 
     Attributes
     ----------
-    kinds : (n,) int8, what was done to each training point, as its place in ``record["kinds"]``:
-        0 clean, 1 label, 2 feature, 3 gauss.
+    kinds : (n,) int8, the corruption of each training point, as its position in
+        ``record["kinds"]``: 0 clean, 1 label, 2 feature, 3 gauss.
     y_clean : (n,) int64, the labels before corruption.
-    rows_train : (n,) int64, the row of the data set that each training point is.
-    group : (n,) int64 codes of the group attribute, named by ``record["groups"]``; None without.
+    rows_train : (n,) int64, the row of the data set of each training point.
+    group : (n,) int64 codes of the group attribute, named by ``record["groups"]``, or None.
     record : names of the codes, rates, and how many points were corrupted by each kind. JSON-able.
     """
 
@@ -94,7 +94,7 @@ def load_problem(path: str | Path) -> Problem:
 
 
 def save_truth(path: str | Path, truth: Truth) -> None:
-    """Write the truth about a problem to an ``.npz`` file: not to the one that methods read."""
+    """Write the truth about a problem to an ``.npz`` file, which methods do not read."""
     _save(path, truth)
 
 
@@ -104,8 +104,8 @@ def load_truth(path: str | Path) -> Truth:
 
 
 def _save(path: str | Path, content: Problem | Truth) -> None:
-    """Write the arrays of a data class, those that it has, and its record as JSON."""
-    values = {one.name: getattr(content, one.name) for one in fields(content)}
+    """Write the arrays of a data class that are not None, and its record as JSON."""
+    values = {field.name: getattr(content, field.name) for field in fields(content)}
     values["record"] = np.array(json.dumps(content.record, sort_keys=True))
     save_arrays(path, **{name: value for name, value in values.items() if value is not None})
 
@@ -113,9 +113,9 @@ def _save(path: str | Path, content: Problem | Truth) -> None:
 def _load(path: str | Path, kind: type[Problem] | type[Truth]) -> dict[str, Any]:
     """Read the fields of a data class; only those whose default is None may be absent."""
     arrays: dict[str, Any] = load_arrays(path)
-    required = {one.name for one in fields(kind) if one.default is not None}
+    required = {field.name for field in fields(kind) if field.default is not None}
     missing = sorted(required - set(arrays))
     if missing:
         raise ValueError(f"{path} lacks {', '.join(missing)}: it was written by something else")
-    found = {one.name: arrays[one.name] for one in fields(kind) if one.name in arrays}
-    return {**found, "record": json.loads(str(found["record"]))}
+    stored = {field.name: arrays[field.name] for field in fields(kind) if field.name in arrays}
+    return {**stored, "record": json.loads(str(stored["record"]))}

@@ -1,7 +1,7 @@
-"""From fetched files to what they hold: a table, a collection of documents or pictures, embeddings.
+"""Read fetched files: a table, documents, pictures or embeddings.
 
-The key ``read`` of a source names a reader in ``READERS``. A new file format is one function and
-one line in that dictionary.
+The key ``read`` of a source names a reader in ``READERS``. To add a file format, write one function
+and add one line to that dictionary.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STL_PIXELS = 3 * 96 * 96
 
 @dataclass(frozen=True)
 class Lazy(Sequence[Item]):
-    """Items that are read from disk when they are asked for."""
+    """Items that are read from disk on demand."""
 
     length: int
     read: Callable[[int], Item]
@@ -52,7 +52,7 @@ class Lazy(Sequence[Item]):
 
 @dataclass(frozen=True)
 class Collection:
-    """Documents or pictures, (h, w, 3) uint8, and the class name of each, (rows,)."""
+    """Documents, or (h, w, 3) uint8 pictures, and their class names (rows,)."""
 
     items: Sequence[Item]
     labels: NDArray[np.str_]
@@ -60,7 +60,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Items that somebody has encoded already: X (rows, dimension) and class names (rows,)."""
+    """Items that are encoded already: X (rows, dimension) and class names (rows,)."""
 
     X: NDArray[np.floating[Any]]
     labels: NDArray[np.str_]
@@ -70,7 +70,7 @@ Content = FileTable | Collection | Embeddings
 
 
 def read(fetched: Fetched, entry: Mapping[str, Any]) -> Content:
-    """Read what was fetched; ``entry`` is the data set's entry overlaid with its source's."""
+    """Read fetched files; ``entry`` is the data set's entry, overlaid with its source."""
     kind = fetched.source["kind"]
     name = "table" if kind == "file" else entry.get("read", "table")
     reader = NO_FILES.get(kind) or READERS.get(name)
@@ -90,12 +90,12 @@ def _table(fetched: Fetched, entry: Mapping[str, Any]) -> FileTable:
 
 
 def _documents(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
-    """One text file a document; the class is what ``label`` finds in the path."""
+    """One text file per document; the pattern ``label`` finds the class in the path."""
     assert fetched.folder is not None
-    found = _labelled(fetched.files, entry["label"])
+    labels = _labelled(fetched.files, entry["label"])
     encodings = [entry.get("encoding", "utf-8"), *entry.get("other_encodings", ())]
-    texts = [_text(fetched.folder / name, encodings) for name in found]
-    return Collection(texts, np.array(list(found.values())))
+    texts = [_text(fetched.folder / name, encodings) for name in labels]
+    return Collection(texts, np.array(list(labels.values())))
 
 
 def _text(path: Path, encodings: Sequence[str]) -> str:
@@ -109,7 +109,7 @@ def _text(path: Path, encodings: Sequence[str]) -> str:
 
 
 def _pictures(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
-    """One picture file an item, in a folder or a tar file; the class is in the path."""
+    """One file per picture, in a folder or a tar file; the class is in the path."""
     assert fetched.folder is not None
     folder = fetched.folder
     if len(fetched.files) == 1 and fetched.files[0].endswith(".tar"):
@@ -119,8 +119,8 @@ def _pictures(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
                 places = {m.name: (m.offset_data, m.size) for m in archive if m.isreg()}
         except (tarfile.TarError, OSError, ValueError) as error:
             raise ValueError(f"{path} cannot be read as a tar file: {error}") from error
-        found = _labelled([n for n in places if _is_picture(n)], entry["label"])
-        names = list(found)
+        labels = _labelled([n for n in places if _is_picture(n)], entry["label"])
+        names = list(labels)
 
         def read_picture(i: int) -> Item:
             start, size = places[names[i]]
@@ -128,16 +128,16 @@ def _pictures(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
                 tar.seek(start)
                 return _decode(tar.read(size), names[i])
     else:
-        found = _labelled([n for n in fetched.files if _is_picture(n)], entry["label"])
-        names = list(found)
+        labels = _labelled([n for n in fetched.files if _is_picture(n)], entry["label"])
+        names = list(labels)
 
         def read_picture(i: int) -> Item:
             return _decode((folder / names[i]).read_bytes(), names[i])
 
     only = entry.get("only_classes")
     if only is not None:
-        names = [name for name in names if found[name] in set(only)]
-    return Collection(Lazy(len(names), read_picture), np.array([found[n] for n in names]))
+        names = [name for name in names if labels[name] in set(only)]
+    return Collection(Lazy(len(names), read_picture), np.array([labels[n] for n in names]))
 
 
 def _is_picture(name: str) -> bool:
@@ -145,15 +145,15 @@ def _is_picture(name: str) -> bool:
 
 
 def _labelled(names: Sequence[str], pattern: str) -> dict[str, str]:
-    """The names in which the pattern is found, in order, with the class that it captures."""
+    """The names that match the pattern, sorted, each with the class that the pattern captures."""
     expression = re.compile(pattern)
     if expression.groups != 1:
         raise ValueError(f"the label pattern {pattern!r} must have one group (...), for the class")
-    found = {name: match[1] for name in sorted(names) if (match := expression.search(name))}
-    if not found:
+    labels = {name: match[1] for name in sorted(names) if (match := expression.search(name))}
+    if not labels:
         shown = ", ".join(sorted(names)[:3]) or "none"
         raise ValueError(f"no file matches the label pattern {pattern!r}; there are: {shown}")
-    return found
+    return labels
 
 
 def _decode(content: bytes, name: str) -> NDArray[np.uint8]:
@@ -167,7 +167,7 @@ def _decode(content: bytes, name: str) -> NDArray[np.uint8]:
 
 
 def _jpegs(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
-    """An .npz file of JPEG files end to end (`jpeg`, `offsets`), with `label` and `classes`."""
+    """An .npz file of concatenated JPEG files (`jpeg`, `offsets`), with `label` and `classes`."""
     jpeg, offsets, label, classes = _arrays(fetched, "jpeg", "offsets", "label", "classes")
     if not _is_index(offsets, len(jpeg)) or len(offsets) != len(label) + 1:
         raise ValueError(f"{_only_file(fetched)}: its offsets do not fit its pictures and labels")
@@ -212,8 +212,8 @@ def _embeddings(fetched: Fetched, entry: Mapping[str, Any]) -> Embeddings:
     names = [entry["classes_array"]] if "classes_array" in entry else []
     emb, label, *named = _arrays(fetched, "emb", "label", *names)
     if emb.ndim != 2 or emb.dtype.kind not in "fiu" or len(emb) != len(label):
-        found = f"emb is {emb.dtype} of shape {emb.shape}, for {len(label)} labels"
-        raise ValueError(f"{_only_file(fetched)}: {found}")
+        shape = f"emb is {emb.dtype} of shape {emb.shape}, for {len(label)} labels"
+        raise ValueError(f"{_only_file(fetched)}: {shape}")
     return Embeddings(emb, _named(label, named[0] if named else entry["classes"]))
 
 
@@ -236,8 +236,8 @@ def _is_index(numbers: NDArray[Any], last: int) -> bool:
 def _named(codes: NDArray[Any], classes: Any) -> NDArray[np.str_]:
     if not _is_index(codes, len(classes) - 1):
         whole = codes.dtype.kind in "iu" and codes.size > 0
-        found = f"{codes.min()} to {codes.max()}" if whole else f"of {codes.dtype}"
-        raise ValueError(f"not all labels {found} have a name among {len(classes)} classes")
+        codes_seen = f"{codes.min()} to {codes.max()}" if whole else f"of {codes.dtype}"
+        raise ValueError(f"not all labels {codes_seen} have a name among {len(classes)} classes")
     return np.asarray(classes, dtype=np.str_)[codes]
 
 

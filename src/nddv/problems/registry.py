@@ -1,4 +1,4 @@
-"""What the entries of ``config/datasets.yaml`` and ``config/encoders.yaml`` mean.
+"""The meaning of the entries of ``config/datasets.yaml`` and ``config/encoders.yaml``.
 
 A data set of documents or pictures is named with its encoder, ``bbc@minilm``; a table has no
 encoder.
@@ -18,8 +18,8 @@ from nddv.support.wording import pick
 
 Entry = Mapping[str, Any]
 
-# Data sets that need no file and no network, known by name alone: their entries in
-# config/datasets.yaml, without the prose and without the sources that need more.
+# Data sets that need no file and no network. These are their entries in config/datasets.yaml,
+# without the prose and without other sources.
 BUILT_IN: dict[str, dict[str, Any]] = {
     "2dplanes": {
         "data": "table",
@@ -67,7 +67,7 @@ def split_name(name: str) -> tuple[str, str | None]:
 
 
 def check_name(name: str, datasets: Mapping[str, Entry], encoders: Mapping[str, Entry]) -> None:
-    """Raise where a data set or encoder is unknown, or the two do not fit."""
+    """Raise if a data set or encoder is unknown, or if the two do not fit."""
     dataset, encoder = split_name(name)
     entry = pick(datasets, dataset, "data set")
     kind = entry.get("data", "table")
@@ -88,7 +88,7 @@ def check_name(name: str, datasets: Mapping[str, Entry], encoders: Mapping[str, 
 
 
 def whole_entry(entry: Entry) -> dict[str, Any]:
-    """Write out the short form of one's own table, ``{source: csv, path: ..., target: ...}``."""
+    """Expand the short form of a user's table, ``{source: csv, path: ..., target: ...}``."""
     if "source" not in entry:
         return dict(entry)
     if "path" not in entry:
@@ -101,8 +101,8 @@ def whole_entry(entry: Entry) -> dict[str, Any]:
 def usable_sources(entry: Entry, encoder: str | None) -> list[dict[str, Any]]:
     """The sources that can serve an encoder, in order.
 
-    Ready embeddings serve the encoder that made them, and those of a part of the data set only
-    where no more ``rows`` are asked for.
+    Ready embeddings serve only the encoder that made them. Embeddings of a part of the data set
+    serve only if no more ``rows`` are asked for.
     """
     wanted = entry.get("rows", float("inf"))
     return [
@@ -117,18 +117,18 @@ def usable_sources(entry: Entry, encoder: str | None) -> list[dict[str, Any]]:
 
 
 def code_hash(function: str) -> str:
-    """Hash the code of a ``module:function`` without importing it, so that a change is noticed."""
+    """Hash the code of a ``module:function`` without importing it; a change gives another hash."""
     module = function.partition(":")[0]
     if module.startswith("nddv."):
         return source_hash(module.removeprefix("nddv."))
-    found = importlib.util.find_spec(module)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
         return ""  # the encoder says so when it is loaded
-    return hashlib.sha256(Path(found.origin).read_bytes()).hexdigest()[:HASH_LENGTH]
+    return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()[:HASH_LENGTH]
 
 
 def overlaid(entry: Entry, source: Entry) -> dict[str, Any]:
-    """The entry as one of its sources sees it: the keys of the source win."""
+    """The entry with the keys of one of its sources, which win."""
     expect = {**entry.get("expect", {}), **source.get("expect", {})}
     return {**entry, **source, "expect": expect}
 
@@ -136,10 +136,10 @@ def overlaid(entry: Entry, source: Entry) -> dict[str, Any]:
 def unavailable(
     name: str, entry: Entry, encoder: Entry | None, allowed: Collection[str]
 ) -> str | None:
-    """Why no source of a data set, or of its encoder, can be tried at all; None where one can.
+    """Why no source of a data set, or of its encoder, can be tried; None if one can.
 
-    Only what can be told without trying is looked at: kinds that are not allowed, and files that
-    the user would have to supply and has not.
+    Two reasons can be known without trying: the kinds of sources are not allowed, or the user has
+    not supplied the files.
     """
     sources = usable_sources(whole_entry(entry), split_name(name)[1])
     reason = _nothing_to_try(sources, allowed)

@@ -1,4 +1,4 @@
-"""The parts of a problem and how many rows they have. Needs the standard library only."""
+"""The parts of a problem and their numbers of rows. Needs the standard library only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def part_sizes(n: int, sizes: Mapping[str, int | float]) -> dict[str, int]:
     sizes : of the parts ``valid``, ``test`` and ``meta``: a whole number of rows, or a share of n
         between 0 and 1.
     """
-    sides = PARTS[1:]  # in this order, whatever that of the configuration: parts are drawn in it
+    sides = PARTS[1:]  # parts are drawn in this order, whatever the order of the configuration
     if set(sizes) != set(sides):
         raise ValueError(f"sizes must give {', '.join(sides)}, got {', '.join(sizes) or 'nothing'}")
     if n < 1:

@@ -20,16 +20,16 @@ def stratified_splits(
 ) -> dict[str, NDArray[np.int64]]:
     """Draw parts that share no row and keep the class proportions of ``y``.
 
-    All parts together have the class shares of ``y``, and each part has those of the rows that are
-    left when it is drawn, to within one row.
+    All parts together have the class shares of ``y``. Each part has the class shares of the rows
+    that are left when it is drawn, to within one row.
 
     Parameters
     ----------
     y : (rows,) classes 0..C−1.
     sizes : number of rows of each part; their order is the order of drawing.
-    resample : where there are too few rows, draw rows more than once. The rows are first divided
-        into one pool for each part, in proportion to the sizes. A part is every row of its pool,
-        filled up with rows of that pool drawn with replacement: parts still share no row.
+    resample : if there are too few rows, draw rows more than once. The rows are first divided into
+        one pool per part, in proportion to the sizes. A part has every row of its pool, and is
+        filled up with rows of that pool, drawn with replacement. So parts still share no row.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def _draw_once(
 ) -> dict[str, NDArray[np.int64]]:
     """Draw parts without replacement."""
     members = [rng.permutation(np.flatnonzero(y == c)) for c in range(int(y.max()) + 1)]
-    # Thin every class to its share of all parts first, so that no part runs a class dry.
+    # First reduce every class to its share of all parts, so that no part uses up a class.
     kept = _shares(np.array([len(m) for m in members]), sum(sizes.values()))
     members = [m[:count] for m, count in zip(members, kept, strict=True)]
     drawn = {}
@@ -74,7 +74,7 @@ def _draw_once(
 def _fill_up(
     pool: NDArray[np.int64], y: NDArray[np.int64], size: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Every row of a pool, and more of them with replacement, class by class, up to ``size``."""
+    """Every row of a pool, and further rows with replacement, class by class, up to ``size``."""
     more = _shares(np.bincount(y[pool]), size - len(pool))
     drawn = [rng.choice(pool[y[pool] == c], size=count) for c, count in enumerate(more) if count]
     return rng.permutation(np.concatenate([pool, *drawn]))
@@ -95,12 +95,12 @@ def _shares(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 def standardise(
     X_train: NDArray[np.floating[Any]], *others: NDArray[np.floating[Any]]
 ) -> list[NDArray[np.float32]]:
-    """Give the training part mean 0 and spread 1 per feature, and the other parts the same map.
+    """Give the training part mean 0 and spread 1 per feature, and map the other parts alike.
 
-    A feature that is constant on the training part carries nothing to learn from: it becomes 0 in
-    every part, also where another part varies. Constant means up to rounding in the precision that
-    the features are stored in. Where 0.3 and 0.1 + 0.2 stand in one column, dividing by their
-    spread would blow the last digit up to a feature, and a real change in another part to 10^16.
+    A feature that is constant on the training part teaches nothing: it becomes 0 in every part,
+    even if it varies in another part. Constant means up to rounding, in the precision in which the
+    features are stored. If a column holds 0.3 and 0.1 + 0.2, dividing by their spread would turn
+    the last digit into a feature, and a real change in another part into 10^16.
 
     Parameters
     ----------

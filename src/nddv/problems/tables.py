@@ -1,4 +1,4 @@
-"""A whole data set as numbers: what sources and encoders end in, and problems start from."""
+"""A whole data set as numbers: the result of sources and encoders, the start of problems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Table:
     X : (rows, d) floats of any width; may be memory-mapped.
     y : (rows,) int64 classes 0..C−1.
     classes : their C names.
-    group : (rows,) int64 codes of the group attribute, such as sex, or None where there is none.
+    group : (rows,) int64 codes of the group attribute, such as sex, or None.
     groups : the names of these codes.
     name : of the data set, with its encoder: ``"2dplanes"``, ``"bbc@minilm"``.
     record : source, encoder, checksums. JSON-able.

@@ -1,7 +1,7 @@
-"""How the project writes and reads files: whole or not at all, and without pickle.
+"""Write files whole or not at all, and read them without pickle.
 
-Importing this module needs the standard library only: the Snakefile imports it inside Snakemake's
-own environment, where numpy need not be installed.
+The import needs the standard library only: the Snakefile imports this module inside Snakemake's own
+environment, which may have no numpy.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from nddv.values import Values
 
 ZIP_END = 22  # bytes of the record that ends an archive without a comment
 
@@ -44,8 +44,8 @@ ADVICE = {
 def atomic_write(path: str | Path) -> Iterator[Path]:
     """Give a temporary name next to ``path``; rename it to ``path`` if the block succeeds.
 
-    After an error nothing is left behind, and a file that stood at ``path`` before still stands.
-    What a killed process has left under a temporary name goes when ``path`` is written again.
+    After an error nothing is left behind, and an older file at ``path`` stays. A temporary file
+    that a killed process has left disappears when ``path`` is written again.
     """
     path = Path(path)
     with _advised(path):
@@ -71,7 +71,7 @@ def _advised(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # numpy knows no more than how many bytes were written
+        # numpy's error has no code, and only says how many bytes were written
         known = error.errno is not None or "requested and" in str(error)
         advice = ADVICE.get(error.errno or errno.ENOSPC) if known else None
         if advice is None:
@@ -81,16 +81,16 @@ def _advised(path: Path) -> Iterator[None]:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what processes that are gone have left of ``path``."""
+    """Remove temporary files of ``path`` whose processes have ended."""
     pattern = re.compile(rf"\.{re.escape(path.stem)}\.(\d+)\.\w+{re.escape(path.suffix)}")
     for beside in path.parent.iterdir():
-        found = pattern.fullmatch(beside.name)
-        if found and not _runs(int(found[1])):
+        match = pattern.fullmatch(beside.name)
+        if match and not _runs(int(match[1])):
             beside.unlink(missing_ok=True)
 
 
 def _runs(pid: int) -> bool:
-    """Whether there is a process of this number; True where it cannot be told (Windows)."""
+    """Whether there is a process with this number; True if the system does not say (Windows)."""
     if os.name != "posix":
         return True
     try:
@@ -145,7 +145,7 @@ def load_arrays(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def _members(path: Path) -> int:
-    """How many files an archive says at its end that it has: zipfile does not look."""
+    """The number of files that an archive states at its end; zipfile does not check it."""
     with path.open("rb") as file:
         file.seek(-ZIP_END, os.SEEK_END)
         return int.from_bytes(file.read(ZIP_END)[10:12], "little")
@@ -158,7 +158,7 @@ def write_json(path: str | Path, content: Any) -> None:
 
 
 def as_json(content: Any) -> str:
-    """Give the text that :func:`write_json` writes."""
+    """The text that :func:`write_json` writes."""
     return json.dumps(content, indent=2, sort_keys=True) + "\n"
 
 
@@ -179,7 +179,7 @@ def write_csv(path: str | Path, frame: pd.DataFrame) -> None:
 def read_csv(path: str | Path, comment: str | None = None) -> pd.DataFrame:
     """Read a pandas frame; the error for a broken file names it.
 
-    comment : what lines that are no rows begin with.
+    comment : lines that begin with it are no rows.
     """
     import pandas as pd
 
@@ -192,23 +192,14 @@ def read_csv(path: str | Path, comment: str | None = None) -> pd.DataFrame:
         ) from error
 
 
-def save_values(path: str | Path, values: Values) -> None:
-    """Write values to ``path`` (.npz) and their record to the .json file next to it."""
-    path = Path(path)
-    arrays = {"values": values.values}
-    if values.stderr is not None:
-        arrays["stderr"] = values.stderr
-    save_arrays(path, **arrays)
-    write_json(path.with_suffix(".json"), values.record)
-
-
-def load_values(path: str | Path) -> Values:
-    """Read values and their record as :func:`save_values` wrote them."""
-    from nddv.values import Values
-
-    path = Path(path)
-    arrays = load_arrays(path)
-    if "values" not in arrays:
-        raise ValueError(f"{path} holds no array 'values': it was written by something else")
-    record = read_json(path.with_suffix(".json"))
-    return Values(arrays["values"], arrays.get("stderr"), record)
+def cache_folder() -> Path:
+    """The folder that ``NDDV_CACHE`` names, or ``nddv`` in the user's cache folder."""
+    if named := os.environ.get("NDDV_CACHE"):
+        return Path(named).expanduser().absolute()
+    if sys.platform == "win32":
+        parent = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        parent = Path.home() / "Library" / "Caches"
+    else:
+        parent = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(parent) / "nddv"

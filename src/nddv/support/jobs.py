@@ -1,4 +1,4 @@
-"""How a process behaves as a job: a log, an orderly end, and no device that it was not granted."""
+"""Run as a job of the workflow: with a log, an orderly end, and a GPU only if one was granted."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was asked to end (SIGTERM): to be taken like an interruption."""
+    """The process was asked to end (SIGTERM); handled like an interruption."""
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Let SIGTERM raise in the block, as Ctrl-C does, so that no temporary file is left."""
-    if threading.current_thread() is not threading.main_thread():  # no other may ask for it
+    if threading.current_thread() is not threading.main_thread():  # only it may set handlers
         yield
         return
 
@@ -47,7 +48,7 @@ def log_to(path: str | Path) -> Iterator[None]:
             with stoppable():
                 yield
         except BaseException:
-            with suppress(OSError):  # no room for the log either: what is raised says why
+            with suppress(OSError):  # the disk may be full; the raised error says so
                 traceback.print_exc()
             raise
         finally:
@@ -57,10 +58,18 @@ def log_to(path: str | Path) -> Iterator[None]:
             os.close(kept)
 
 
-def hide_gpus_unless(granted: int) -> None:
-    """Hide the GPUs of the machine from this process if it was granted none.
+def hide_gpus() -> None:
+    """Hide the GPUs of the machine from this process; to be called before torch asks for them.
 
-    ``device="auto"`` takes a GPU wherever it sees one. To be called before torch asks for GPUs.
+    ``device="auto"`` takes a GPU wherever it sees one.
     """
-    if not granted:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
+@contextmanager
+def job(snakemake: Any) -> Iterator[None]:
+    """Run the block as a job of Snakemake: with its log, and no GPU unless it was granted one."""
+    with log_to(snakemake.log[0]):
+        if snakemake.resources.get("gpu") == 0:  # a rule that uses one, where none is given
+            hide_gpus()
+        yield

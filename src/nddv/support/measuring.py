@@ -1,4 +1,4 @@
-"""What a record says of a run: its time, its memory, and the versions that it ran with."""
+"""Time, memory and versions of a run, for its record."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def versions() -> dict[str, str]:
 
 @cache
 def _versions() -> dict[str, str]:
-    # once: the metadata of five packages take as long to read as a small model to fit
-    found = {"python": platform.python_version()}
+    # only once: reading the metadata of five packages takes as long as fitting a small model
+    installed = {"python": platform.python_version()}
     for package in RECORDED_PACKAGES:
         try:
-            found[package] = importlib.metadata.version(package)
+            installed[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 @dataclass
@@ -53,7 +53,7 @@ _measuring: list[Measurement] = []
 
 @contextmanager
 def measure() -> Iterator[Measurement]:
-    """Measure the block; read the result after it has ended. Blocks may be inside each other."""
+    """Measure the block; read the result after its end. Blocks may be nested."""
     measurement = Measurement()
     _note_peak()
     _forget_peak()
@@ -68,25 +68,25 @@ def measure() -> Iterator[Measurement]:
 
 
 def _note_peak() -> None:
-    """Tell all measurements that are under way how much memory there was since the last one."""
+    """Add the peak since the last call to all measurements that are under way."""
     peak = _peak_memory_mb()
     for measurement in _measuring:
         measurement.peak_memory_mb = max(peak, measurement.peak_memory_mb)
 
 
 def _forget_peak() -> None:
-    """Begin the peak anew where the system can (Linux); elsewhere it is that of the process."""
+    """Reset the peak if the system can (Linux); otherwise it is the peak of the whole process."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def _peak_memory_mb() -> float:
-    """Peak resident memory of this process; NaN where the system does not tell (Windows)."""
-    # Not getrusage, if it can be helped: on Linux it begins with the peak of the parent process.
+    """Peak resident memory of this process; NaN if the system does not say (Windows)."""
+    # getrusage is the second choice: on Linux it starts with the peak of the parent process.
     with suppress(OSError):
-        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-        if found:
-            return int(found[1]) / 1024
+        stated = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        if stated:
+            return int(stated[1]) / 1024
     try:
         import resource
     except ImportError:

@@ -24,49 +24,55 @@ def config_hash(settings: Any) -> str:
 def source_hash(*names: str, root: Path | None = None) -> str:
     """Hash the sources of modules and packages of the library, and of all that they import of it.
 
-    Nothing is imported: the sources are parsed. Imports inside functions are not followed, so that
-    a registry can load its methods late without making every rule depend on every method.
-
     Parameters
     ----------
-    names : below ``nddv``: packages (``"dynamics"``) or modules (``"estimator"``).
+    names : below ``nddv``: packages (``"dynamics"``) or modules (``"estimator.nddv"``).
     root : folder of the library; that of this file unless given.
     """
     root = Path(__file__).parents[1] if root is None else Path(root)
-    waiting, asked, found = set(names), set[str](), set[Path]()
-    while waiting:
-        name = waiting.pop()
-        asked.add(name)
-        new = set(_sources_of(name, root)) - found
-        found |= new
-        for source in new:
-            waiting |= _imported_from(root.name, source.read_bytes()) - asked
     digest = hashlib.sha256()
-    for source in sorted(found):
+    for source in sources(*names, root=root):
         digest.update(source.relative_to(root).as_posix().encode() + b"\0")
         digest.update(source.read_bytes() + b"\0")
     return digest.hexdigest()[:HASH_LENGTH]
+
+
+def sources(*names: str, root: Path) -> list[Path]:
+    """The files of modules and packages, and of all that they import of the library, in order.
+
+    Nothing is imported: the sources are parsed. Imports inside functions are not followed, so that
+    a registry can load its methods late without making every rule depend on every method.
+    """
+    waiting, asked, files = set(names), set[str](), set[Path]()
+    while waiting:
+        name = waiting.pop()
+        asked.add(name)
+        new = set(_sources_of(name, root)) - files
+        files |= new
+        for source in new:
+            waiting |= _imported_from(root.name, source.read_bytes()) - asked
+    return sorted(files)
 
 
 def _sources_of(name: str, root: Path) -> list[Path]:
     """Files of a module, or of a package with all it contains; and of the packages around it."""
     parts = name.split(".")
     path = root.joinpath(*parts)
-    sources = sorted(path.rglob("*.py")) or [path.with_suffix(".py")]
-    if not sources[0].exists():
+    files = sorted(path.rglob("*.py")) or [path.with_suffix(".py")]
+    if not files[0].exists():
         raise ValueError(f"no module or package named {name!r} in {root.name}")
     around = [root.joinpath(*parts[:k], "__init__.py") for k in range(1, len(parts))]
-    return sources + [source for source in around if source.exists()]
+    return files + [source for source in around if source.exists()]
 
 
 @cache  # by the text: the rules of the workflow ask for the same sources again and again
 def _imported_from(library: str, source: bytes) -> frozenset[str]:
     """What a source imports of the library when it is loaded, as names below the library."""
-    found = []
+    modules = []
     for node in ast.parse(source).body:
         if isinstance(node, ast.ImportFrom):
-            found += [node.module or ""]
+            modules += [node.module or ""]
         elif isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            modules += [alias.name for alias in node.names]
     prefix = f"{library}."
-    return frozenset(name.removeprefix(prefix) for name in found if name.startswith(prefix))
+    return frozenset(name.removeprefix(prefix) for name in modules if name.startswith(prefix))

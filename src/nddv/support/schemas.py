@@ -1,10 +1,10 @@
-"""Files of settings against their schemas: a mistake is one line that names its key.
+"""Check settings against schemas; the error is one line that names the key.
 
     settings.nddv.epochz: unknown key; did you mean 'epochs'?
     problems[3].n: must be at least 10, not -5
 
-A schema is JSON Schema written as YAML, ``workflow/schemas/*.schema.yaml``. Needs jsonschema and
-PyYAML, which Snakemake brings, and the standard library.
+A schema is JSON Schema: a file, ``workflow/schemas/*.schema.yaml``, or a mapping. Needs jsonschema
+and PyYAML, which Snakemake brings, and the standard library.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from referencing.jsonschema import DRAFT202012
 
 from nddv.support.wording import hint, nearest, one_line
 
-DEEPEST = 40  # levels of a file; more are a mistake, or an entry that contains itself
+DEEPEST = 40  # levels of a file; more are a mistake, or an entry contains itself
 SHOWN_LETTERS = 60
 TYPES = {
     "object": "a mapping of keys to values",
@@ -36,7 +36,7 @@ TYPES = {
     "boolean": "true or false",
     "null": "null",
 }
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, if it was built
 
 
 class ConfigurationError(ValueError):
@@ -50,33 +50,36 @@ def read_yaml(path: str | Path) -> Any:
     """Read a YAML file; a broken one is an error of one line."""
     try:
         return yaml.load(Path(path).read_bytes(), Loader=_Loader)
-    # besides its own errors PyYAML hands on those of impossible dates and numbers
+    # besides its own errors PyYAML raises those of impossible dates and numbers
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} is not YAML: {error}") from None
 
 
 @cache
 def read_schema(path: Path) -> dict[str, Any]:
-    """Read a schema; once, for a schema is part of the program."""
+    """Read a schema, only once: a schema is part of the program."""
     content: dict[str, Any] = read_yaml(path)
     return content
 
 
-def check(content: Any, schema: str | Path) -> None:
-    """Raise where some content does not fit the schema in a file."""
-    found = fault(content, schema)
-    if found is not None:
-        where, what = found
+def check(content: Any, schema: str | Path | Mapping[str, Any]) -> None:
+    """Raise if some content does not fit a schema."""
+    mistake = fault(content, schema)
+    if mistake is not None:
+        where, what = mistake
         raise ConfigurationError(f"{where or 'the file'}: {what}")
 
 
-def fault(content: Any, schema: str | Path) -> tuple[str, str] | None:
-    """Where the mistake is that is most worth mending first, and what it is; None without any."""
+def fault(content: Any, schema: str | Path | Mapping[str, Any]) -> tuple[str, str] | None:
+    """Where the mistake is that should be corrected first, and what it is; None without any."""
     for steps, what in _not_plain(content):
         return place(content, steps), what
-    validator = _validator(Path(schema).resolve())
+    if isinstance(schema, Mapping):
+        validator = _Validator(schema)
+    else:
+        validator = _validator(Path(schema).resolve())
     errors = list(validator.iter_errors(content))
-    # A key that was misspelt is also one that is missing: what was written is said first.
+    # A misspelt key is also a missing key: the message is about what was written.
     unknown = [error for error in errors if error.validator == "additionalProperties"]
     error = best_match(unknown or errors)
     if error is None:
@@ -91,7 +94,7 @@ def fault(content: Any, schema: str | Path) -> tuple[str, str] | None:
 
 
 def place(content: Any, steps: Sequence[str | int]) -> str:
-    """Steps into some content as ``problems[3].n``; an entry with an ``id`` goes by that."""
+    """Steps into some content as ``problems[3].n``; an entry with an ``id`` is named by it."""
     text = ""
     for step in steps:
         content = _below(content, step)
@@ -104,7 +107,7 @@ def place(content: Any, steps: Sequence[str | int]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as a sentence can hold it."""
+    """A value in a form that fits into a sentence."""
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list):
@@ -130,7 +133,7 @@ def _below(content: Any, step: str | int) -> Any:
 
 
 def _not_plain(content: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """What YAML can say and JSON cannot: keys that are no text, dates, numbers like .nan."""
+    """Mistakes that JSON cannot express but YAML can: keys that are no text, dates, .nan."""
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), content)]
     while waiting:
         steps, value = waiting.pop()
@@ -141,9 +144,9 @@ def _not_plain(content: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
             for key in value:
                 if not isinstance(key, str):
                     yield steps, f"the key {shown(key)} is not text: put it in quotes"
-            waiting += [((*steps, key), one) for key, one in value.items()]
+            waiting += [((*steps, key), inner) for key, inner in value.items()]
         elif isinstance(value, list):
-            waiting += [((*steps, i), one) for i, one in enumerate(value)]
+            waiting += [((*steps, i), inner) for i, inner in enumerate(value)]
         elif isinstance(value, float) and math.isnan(value):  # neither too small nor too large
             yield steps, "must be a number, not nan"
         elif isinstance(value, date):
@@ -156,7 +159,7 @@ def _not_plain(content: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 
 def _is_whole(_: Any, value: Any) -> bool:
-    """Not 60.0, which JSON Schema takes for a whole number: files are named by these numbers."""
+    """Reject 60.0, a whole number in JSON Schema: files are named by these numbers."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -178,8 +181,8 @@ def _is_class_pattern(value: object) -> bool:
 
 @cache
 def _validator(path: Path) -> Any:
-    """Of a schema, which may refer to others in its folder by their names."""
-    beside = [(one.name, read_schema(one)) for one in path.parent.glob("*.schema.yaml")]
+    """The validator of a schema, which may refer by name to other schemas in its folder."""
+    beside = [(other.name, read_schema(other)) for other in path.parent.glob("*.schema.yaml")]
     registry: Registry[Any] = Registry().with_resources(
         (name, DRAFT202012.create_resource(content)) for name, content in beside
     )
@@ -209,13 +212,13 @@ def _missing_key(error: ValidationError) -> str:
 
 
 def _for_another_name(content: Any, steps: Sequence[str | int]) -> str:
-    """An entry without a title may be meant to overlay one that has, with a name much like it."""
+    """Suggest a titled entry with a similar name: an entry without a title may be meant for it."""
     if len(steps) != 2 or not isinstance(steps[1], str):
         return ""
     titled = [
         name
-        for name, one in content[steps[0]].items()
-        if isinstance(one, Mapping) and "title" in one
+        for name, entry in content[steps[0]].items()
+        if isinstance(entry, Mapping) and "title" in entry
     ]
     near = nearest(steps[1], titled)
     return f"; or did you mean {near!r}?" if near else ""
@@ -223,7 +226,7 @@ def _for_another_name(content: Any, steps: Sequence[str | int]) -> str:
 
 def _wrong_type(error: ValidationError) -> str:
     wanted = error.validator_value
-    names = " or ".join(TYPES[one] for one in ([wanted] if isinstance(wanted, str) else wanted))
+    names = " or ".join(TYPES[name] for name in ([wanted] if isinstance(wanted, str) else wanted))
     value = error.instance
     remedy = ""
     if isinstance(value, str) and "number" in str(wanted) and _is_number(value):
@@ -247,12 +250,12 @@ def _not_a_choice(error: ValidationError) -> str:
 
 def _twice(error: ValidationError) -> str:
     items = error.instance
-    repeated = next((one for i, one in enumerate(items) if one in items[:i]), None)
+    repeated = next((item for i, item in enumerate(items) if item in items[:i]), None)
     return f"{shown(repeated)} is listed twice"
 
 
 def _description(error: ValidationError) -> str:
-    """For rules that only their description can put into words."""
+    """The message for rules that only their description explains."""
     wanted = error.schema.get("description", "")
     return f"{shown(error.instance)} does not fit" + (f": {wanted.rstrip('.')}" if wanted else "")
 
@@ -267,8 +270,8 @@ def _empty(error: ValidationError) -> str:
 
 
 def _choice_of_keys(error: ValidationError) -> str:
-    """Of alternatives that differ in the keys they need."""
-    names = " or ".join(key for one in error.validator_value for key in one["required"])
+    """The message for alternatives that need different keys."""
+    names = " or ".join(key for part in error.validator_value for key in part["required"])
     return f"needs one of the keys {names}, and one only"
 
 

@@ -3,8 +3,8 @@
     X = nddv.open_rows("features.npy")          # or a Parquet file and its numeric columns
     nddv.NDDV().fit(X, y, X_meta, y_meta)
 
-Reading goes through the system's file cache and not through a memory map, so that the memory of the
-process stays small however large the file is.
+Rows are read through the system's file cache, not through a memory map. So the memory of the
+process stays small, however large the file is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Index = slice | NDArray[np.intp]
 class StoredRows:
     """Rows of an (n, d) matrix of float32 or float64 in an .npy file; indexing reads them.
 
-    Indices that follow each other are read in one piece.
+    Consecutive rows are read in one piece.
     """
 
     def __init__(self, path: str | Path):
@@ -32,9 +32,9 @@ class StoredRows:
             self.shape, self.dtype = _header(file, self.path)
             self._start = file.tell()
         self._row_bytes = self.shape[1] * self.dtype.itemsize
-        expected, found = self._start + self.shape[0] * self._row_bytes, self.path.stat().st_size
-        if found < expected:
-            raise ValueError(f"{self.path} is cut short: {found} of {expected} bytes are there")
+        expected, actual = self._start + self.shape[0] * self._row_bytes, self.path.stat().st_size
+        if actual < expected:
+            raise ValueError(f"{self.path} is cut short: {actual} of {expected} bytes are there")
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -75,7 +75,7 @@ class _Descriptor:
 
 
 def _header(file: BinaryIO, path: Path) -> tuple[tuple[int, int], np.dtype[Any]]:
-    """Shape and dtype that an .npy file states; the file is left at its first number."""
+    """Shape and dtype that an .npy file states; afterwards the file is at its first number."""
     try:
         version = np.lib.format.read_magic(file)
         read = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -11,10 +12,10 @@ LISTED = 40  # names, beyond which not all are listed
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like another, whatever its case; None if none is much like it."""
-    by_lower = {one.lower(): one for one in known}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    return by_lower[found[0]] if found else None
+    """The known name that is most similar to a name, whatever its case; None if none is similar."""
+    by_lower = {known_name.lower(): known_name for known_name in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return by_lower[close[0]] if close else None
 
 
 def hint(name: str, known: Iterable[str]) -> str:
@@ -43,3 +44,44 @@ def one_line(message: object) -> str:
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
     return text
+
+
+def shown(value: object) -> str:
+    """Anything in one short line."""
+    try:
+        return " ".join(reprlib.repr(value).split())
+    except Exception:  # an object may not be able to say what it is
+        return f"something of type {type(value).__name__}"
+
+
+class InputError(ValueError):
+    """What was handed in cannot be used, and something else may help.
+
+    Attributes
+    ----------
+    remedies : names of what to change, each with the value to give it (None: it depends). A command
+        line says which of its options they are; a Python user reads the message.
+    """
+
+    def __init__(self, message: str, **remedies: object):
+        super().__init__(message)
+        self.remedies = remedies
+
+
+class Notice(str):
+    """A sentence for people, with what they may change; see `InputError`."""
+
+    remedies: dict[str, object]
+
+    def __new__(cls, sentence: str, **remedies: object) -> Notice:
+        notice = super().__new__(cls, sentence)
+        notice.remedies = remedies
+        return notice
+
+
+class InputWarning(UserWarning):
+    """What was handed in is used, but something else would be better; see `InputError`."""
+
+    def __init__(self, message: str, **remedies: object):
+        super().__init__(message)
+        self.remedies = remedies

@@ -1,6 +1,5 @@
-"""Tables in files: `files` reads CSV and Parquet, `encoding` turns their columns into numbers.
+"""Tables of users: `files` reads CSV and Parquet, `encoding` turns columns into numbers.
 
-The command line and the data sets of a configuration both come through here, so that a table means
-the same to both. The options of the command line (``--drop``) are keys of a data set's entry
-(``drop``) there.
+The command line and the data sets of a configuration both use this package, so a table means the
+same to both. An option of the command line (``--drop``) is a key of a data set's entry (``drop``).
 """

@@ -1,7 +1,7 @@
-"""Turn the columns of a table into numbers, and back into words where something is wrong.
+"""Turn the columns of a table into numbers.
 
-The encoding is learnt from the table to be valued and then applied, unchanged, to meta or
-validation tables:
+The encoding is learnt from the table to be valued. Meta and validation tables then get the same
+encoding:
 
 ============  =====================================================================
 column        becomes
@@ -13,44 +13,49 @@ categories    a 0/1 column for each level (one column for two levels); rare leve
               beyond the cap are pooled
 ============  =====================================================================
 
-Columns that do not vary are dropped, with a notice, unless they are to be kept. Missing entries are
-an error unless they are to be imputed: then numbers take the column's median and an extra 0/1
-column says where, and categories get a level of their own.
+Columns that do not vary are dropped, with a notice, unless ``keep_constant`` is set. Missing
+entries are an error unless ``impute`` is set. Then a missing number becomes the column's median,
+and an extra 0/1 column says where; missing categories become a separate level.
 """
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date
-from decimal import Decimal
-from numbers import Real
-from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from nddv.support.wording import Notice
+from nddv.tabular.entries import (
+    MISSING_LEVEL,
+    Kind,
+    and_more,
+    check_entries,
+    count,
+    is_counter,
+    is_saved_index,
+    kind_of,
+    numbers_of,
+    words_of,
+)
 from nddv.tabular.files import FileTable, TableError
 
-Kind = Literal["number", "flag", "date", "category"]
-MISSING_LEVEL = "(missing)"
 POOLED_LEVEL = "(other)"
-SECONDS_A_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What the user decided about the columns.
+    """The user's decisions about the columns.
 
     Attributes
     ----------
     ignore : columns that are not features.
     categorical : columns to take as categories, whatever they look like.
     impute : fill in missing entries instead of refusing them.
-    max_categories : levels of a column beyond which rare ones are pooled.
-    keep_constant : keep columns that do not vary, so that the number of features is the table's.
+    max_categories : if a column has more levels than this, the rare ones are pooled.
+    keep_constant : keep columns that do not vary, so that no feature of the table is lost.
     """
 
     ignore: tuple[str, ...] = ()
@@ -67,10 +72,12 @@ class Column:
     Attributes
     ----------
     name, kind : of the column in the table.
-    levels : of categories, those with a column of their own; `pooled`: there are others.
-    start : of a column of dates, the earliest, in days since 1970.
-    median : what takes the place of a missing number; `indicator`: and a column says where.
-    varies : whether its entries differ.
+    levels : categories that get their own 0/1 column.
+    pooled : whether there are other categories, which share one column.
+    start : the earliest date of a column of dates, in days since 1970.
+    median : replaces missing numbers.
+    indicator : whether an extra column says where numbers were missing.
+    varies : whether the entries differ.
     """
 
     name: str
@@ -87,14 +94,14 @@ class Column:
         if self.kind == "category":
             yield from self._one_hot(series)
             return
-        numbers = _numbers(series, self.kind) - self.start
+        numbers = numbers_of(series, self.kind) - self.start
         absent = np.isnan(numbers)
         yield self.name, np.where(absent, self.median, numbers)
         if self.indicator:
             yield f"{self.name} {MISSING_LEVEL}", absent.astype(np.float64)
 
     def _one_hot(self, series: pd.Series) -> Iterator[tuple[str, NDArray[np.float64]]]:
-        words = _words(series).to_numpy(dtype=object)
+        words = words_of(series).to_numpy(dtype=object)
         levels = self.levels[1:] if len(self.levels) == 2 and not self.pooled else self.levels
         for level in levels:
             yield f"{self.name}={level}", (words == level).astype(np.float64)
@@ -105,19 +112,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Encoding:
-    """The columns in use, and what should be said about the others."""
+    """The columns in use, and notices about the others."""
 
     columns: tuple[Column, ...]
     rules: Rules
     notices: list[str] = field(default_factory=list)
 
     def apply(self, table: FileTable) -> pd.DataFrame:
-        """Encode a table with at least the columns this was learnt from; (n, features) float64."""
+        """Encode a table that has the same columns, or more; (n, features) float64."""
         table.check_columns([c.name for c in self.columns], "used as a feature")
         parts: list[tuple[str, NDArray[np.float64]]] = []
         for column in self.columns:
             series = table.frame[column.name]
-            _check_entries(table, series, self.rules, column.kind)
+            check_entries(table, series, column.kind, self.rules.impute)
             if column.kind == "category" and not column.pooled:
                 self._note_new_levels(table, series, column)
             parts.extend(column.encode(series))
@@ -126,19 +133,19 @@ class Encoding:
         return features
 
     def _note_new_levels(self, table: FileTable, series: pd.Series, column: Column) -> None:
-        new = sorted(set(_words(series)) - set(column.levels))
+        new = sorted(set(words_of(series)) - set(column.levels))
         if new:
             place = repr(column.levels[0]) if len(column.levels) == 2 else "no level at all"
             self.notices.append(
-                f"column {column.name!r} of {table.path.name} has {_count(len(new), 'level')} "
+                f"column {column.name!r} of {table.path.name} has {count(len(new), 'level')} "
                 f"that the valued table has not, such as {new[0]!r}: encoded as {place}"
             )
 
 
 def learn_encoding(table: FileTable, rules: Rules) -> Encoding:
     """Decide for every column of a table how it becomes numbers."""
-    for option, names in (("--categorical", rules.categorical), ("--drop, --id", rules.ignore)):
-        table.check_columns(names, option)
+    for use, names in (("a category", rules.categorical), ("not a feature", rules.ignore)):
+        table.check_columns(names, use)
     notices: list[str] = []
     columns: list[Column] = []
     constant: list[str] = []
@@ -146,7 +153,7 @@ def learn_encoding(table: FileTable, rules: Rules) -> Encoding:
         if name in rules.ignore:
             continue
         series = table.frame[name]
-        if _is_saved_index(str(name), series):
+        if is_saved_index(str(name), series):
             notices.append(f"column {name!r} is a row counter without a name: dropped")
             continue
         if rules.impute and series.isna().all():
@@ -169,23 +176,24 @@ def learn_encoding(table: FileTable, rules: Rules) -> Encoding:
 
 def read_target(table: FileTable, name: str, task: str) -> NDArray[np.generic]:
     """The target column; (n,) numbers, truth values or strings."""
-    table.check_columns([name], "--target")
+    table.check_columns([name], "the target")
     series = table.frame[name]
     absent = np.flatnonzero(series.isna())
     if absent.size:
         raise TableError(
-            f"target {name!r} is missing at {table.where(int(absent[0]))}{_and_more(absent.size)}; "
+            f"target {name!r} is missing at {table.where(int(absent[0]))}{and_more(absent.size)}; "
             "a target cannot be imputed: complete or remove these rows"
         )
     if pd.api.types.is_bool_dtype(series):
         return series.to_numpy(dtype=bool)
     if pd.api.types.is_numeric_dtype(series):
         return _numeric_target(table, series)
-    words = _words(series)
+    words = words_of(series)
     if task == "regression":
         raise TableError(
             f"target {name!r} is not numeric ({words.iloc[0]!r} at {table.where(0)}); "
-            "regression needs numbers, --task classification takes words"
+            "regression needs numbers, classification takes words",
+            task="classification",
         )
     if isinstance(series.dtype, pd.DatetimeTZDtype) or series.dtype.kind in "mM":
         raise TableError(f"target {name!r} holds dates; encode them as numbers or classes first")
@@ -203,7 +211,7 @@ def _numeric_target(table: FileTable, series: pd.Series) -> NDArray[np.generic]:
     if infinite.size:
         raise TableError(
             f"target {series.name!r} is infinite at {table.where(int(infinite[0]))}"
-            f"{_and_more(infinite.size)}; correct or remove these rows"
+            f"{and_more(infinite.size)}; correct or remove these rows"
         )
     whole = bool((values == np.round(values)).all() and (np.abs(values) < 2**53).all())
     return values.astype(np.int64) if whole else values
@@ -211,17 +219,15 @@ def _numeric_target(table: FileTable, series: pd.Series) -> NDArray[np.generic]:
 
 def _learn_column(table: FileTable, series: pd.Series, rules: Rules, notices: list[str]) -> Column:
     name = str(series.name)
-    kind: Kind = "category" if name in rules.categorical else _kind(table, series)
-    _check_entries(table, series, rules, kind)
+    kind: Kind = "category" if name in rules.categorical else kind_of(table, series)
+    check_entries(table, series, kind, rules.impute)
     if kind == "category":
         return _learn_levels(table, series, rules, notices)
-    numbers = _numbers(series, kind)
+    numbers = numbers_of(series, kind)
     start = float(np.nanmin(numbers)) if kind == "date" else 0.0
-    if kind == "number" and _is_counter(numbers):
-        notices.append(
-            f"column {name!r} looks like a row counter and is used as a number; "
-            f"keep it out with --id {_word(name)} or --drop {_word(name)}"
-        )
+    if kind == "number" and is_counter(numbers):
+        said = f"column {name!r} looks like a row counter and is used as a number"
+        notices.append(Notice(said, id=name, drop=name))
     indicator = bool(np.isnan(numbers).any())
     return Column(
         name,
@@ -235,7 +241,7 @@ def _learn_column(table: FileTable, series: pd.Series, rules: Rules, notices: li
 
 def _learn_levels(table: FileTable, series: pd.Series, rules: Rules, notices: list[str]) -> Column:
     name = str(series.name)
-    counts = _words(series).value_counts()
+    counts = words_of(series).value_counts()
     counts = counts.sort_index().sort_values(ascending=False, kind="stable")
     cap = rules.max_categories
     if len(counts) <= cap:
@@ -244,155 +250,17 @@ def _learn_levels(table: FileTable, series: pd.Series, rules: Rules, notices: li
     if len(counts) > len(series) / 2:
         raise TableError(
             f"column {name!r} of {table.path} has {len(counts)} different words in {len(series)} "
-            "rows, like an identifier or free text; keep it out with "
-            f"--id {_word(name)} or --drop {_word(name)}"
+            "rows, like an identifier or free text; keep it out",
+            id=name,
+            drop=name,
         )
     pooled = int(counts.iloc[cap:].sum())
-    notices.append(
+    said = (
         f"column {name!r} has {len(counts)} levels: the {cap} most frequent are kept, the others "
-        f"({_count(pooled, 'row')}) pooled; change with --max-categories"
+        f"({count(pooled, 'row')}) pooled"
     )
+    notices.append(Notice(said, max_categories=None))
     return Column(name, "category", levels=tuple(sorted(counts.index[:cap])), pooled=True)
-
-
-def _kind(table: FileTable, series: pd.Series) -> Kind:
-    """What a column holds, from its type and, where that says nothing, from its entries."""
-    types = pd.api.types
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        return "category"
-    if types.is_bool_dtype(series):
-        return "flag"
-    if types.is_numeric_dtype(series) and not types.is_complex_dtype(series):
-        return "number"
-    if types.is_datetime64_any_dtype(series):
-        return "date"
-    if types.is_timedelta64_dtype(series):
-        return "number"
-    entries = series.dropna()
-    if entries.map(lambda x: isinstance(x, bool | np.bool_)).all():
-        return "flag"
-    if entries.map(lambda x: isinstance(x, str)).all():
-        return _kind_of_words(table, series)
-    if entries.map(lambda x: isinstance(x, Real | Decimal)).all():
-        return "number"
-    if entries.map(lambda x: isinstance(x, date)).all():
-        return "date"
-    if entries.map(lambda x: isinstance(x, str | Real)).all():
-        return "category"
-    strange = next(x for x in entries if not isinstance(x, str | Real))
-    raise TableError(
-        f"column {series.name!r} of {table.path} holds entries of type {type(strange).__name__}; "
-        f"turn them into numbers or words, or keep the column out with --drop {_word(series.name)}"
-    )
-
-
-def _kind_of_words(table: FileTable, series: pd.Series) -> Kind:
-    words = series.dropna()
-    if words.str.match(r"\d{4}-\d{2}-\d{2}").all() and _dates(words).notna().all():
-        return "date"
-    if table.text:
-        numeric = pd.to_numeric(words, errors="coerce").notna()
-        if 0.5 < numeric.mean() < 1.0:
-            word = words[~numeric]
-            raise TableError(
-                f"column {series.name!r} holds numbers, but {word.iloc[0]!r} at "
-                f"{table.where(int(word.index[0]))}{_and_more(len(word))}; correct it, declare it "
-                f"as missing with --na {_word(word.iloc[0])}, or take the column as categories "
-                f"with --categorical {_word(series.name)}"
-            )
-    return "category"
-
-
-def _check_entries(table: FileTable, series: pd.Series, rules: Rules, kind: Kind) -> None:
-    """Raise for missing entries, unless imputed, and for those of another kind or not finite."""
-    if not rules.impute:
-        absent = np.flatnonzero(series.isna())
-        if absent.size == len(series):
-            raise TableError(
-                f"column {series.name!r} of {table.path} is empty; "
-                f"keep it out with --drop {_word(series.name)}"
-            )
-        if absent.size:
-            raise TableError(
-                f"column {series.name!r} has no entry at {table.where(int(absent[0]))}"
-                f"{_and_more(absent.size)}; complete or remove these rows, keep the column out "
-                f"with --drop {_word(series.name)}, or let --missing impute fill them in"
-            )
-    if kind == "category":
-        return
-    try:
-        numbers = _numbers(series, kind)
-        if (np.isnan(numbers) & series.notna().to_numpy()).any():
-            raise ValueError("an entry is no date")
-    except (TypeError, ValueError) as error:
-        raise TableError(
-            f"column {series.name!r} of {table.path} does not hold {kind}s as in the valued table"
-        ) from error
-    infinite = np.flatnonzero(np.isinf(numbers))
-    if infinite.size:
-        raise TableError(
-            f"column {series.name!r} is infinite at {table.where(int(infinite[0]))}"
-            f"{_and_more(infinite.size)}; correct or remove these rows"
-        )
-
-
-def _numbers(series: pd.Series, kind: Kind) -> NDArray[np.float64]:
-    """The entries of a column other than categories, NaN where missing; dates in days from 1970."""
-    if kind == "date":
-        stamps = _dates(series) - pd.Timestamp("1970-01-01", tz="UTC")
-        return (stamps.dt.total_seconds() / SECONDS_A_DAY).to_numpy(dtype=np.float64)
-    if pd.api.types.is_timedelta64_dtype(series):
-        return (series.dt.total_seconds() / SECONDS_A_DAY).to_numpy(dtype=np.float64)
-    if pd.api.types.is_numeric_dtype(series):
-        return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    entries = series.astype(object).where(series.notna(), np.nan)
-    try:
-        return entries.to_numpy().astype(np.float64)
-    except OverflowError:  # a whole number of hundreds of digits
-        return entries.map(_nearest_float).to_numpy(dtype=np.float64)
-
-
-def _nearest_float(number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return np.inf if number > 0 else -np.inf
-
-
-def _dates(series: pd.Series) -> pd.Series:
-    if pd.api.types.is_datetime64_any_dtype(series):
-        return pd.to_datetime(series, utc=True)
-    entries = series.astype(object)
-    dates = entries.where(entries.map(lambda x: isinstance(x, str | date)), None)  # no numbers
-    return pd.to_datetime(dates, utc=True, format="ISO8601", errors="coerce")
-
-
-def _words(series: pd.Series) -> pd.Series:
-    """The entries as words, the same whether 3 was read as a whole number or as 3.0."""
-
-    def word(entry: object) -> str:
-        whole = isinstance(entry, float | np.floating) and float(entry).is_integer()
-        return str(int(entry)) if whole else str(entry)  # type: ignore[call-overload]
-
-    present = series.notna()
-    return series.astype(object).map(word).where(present, MISSING_LEVEL)
-
-
-def _is_counter(numbers: NDArray[np.float64]) -> bool:
-    return numbers.size > 2 and bool((np.abs(np.diff(numbers)) == 1).all())
-
-
-def _is_saved_index(name: str, series: pd.Series) -> bool:
-    """Whether this is the index that pandas writes into a CSV file under an empty name."""
-    return (
-        name.startswith("Unnamed: ")
-        and pd.api.types.is_integer_dtype(series)
-        and _is_counter(series.to_numpy(dtype=np.float64))
-    )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _columns(names: Sequence[str]) -> str:
@@ -402,17 +270,8 @@ def _columns(names: Sequence[str]) -> str:
     return f"{len(names)} columns ({shown}) do"
 
 
-def _word(name: object) -> str:
-    """A name as it is typed on the command line."""
-    return shlex.quote(str(name))
-
-
-def _and_more(number: int) -> str:
-    return f" and {_count(number - 1, 'other row')}" if number > 1 else ""
-
-
 def describe(columns: Sequence[Column]) -> list[dict[str, object]]:
-    """One JSON-able line a column, for the record."""
+    """One JSON-able entry per column, for the record."""
     return [
         {"column": c.name, "as": c.kind} | ({"levels": len(c.levels)} if c.levels else {})
         for c in columns

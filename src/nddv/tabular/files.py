@@ -1,7 +1,7 @@
 """Read a table from a file: CSV (also compressed) or Parquet.
 
-Everything that can be wrong with a file ends in a :class:`TableError`, one sentence that says what
-is wrong, where, and what to do about it.
+Whatever is wrong with a file, the error is a :class:`TableError`: one sentence that says what is
+wrong, where, and what to do about it.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as parquet
 
-from nddv.support.wording import one_line
+from nddv.support.wording import InputError, one_line
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
-# What damaged, encrypted or unusual compressed files end in, by pandas and the standard library.
+# Errors that pandas and the standard library raise for damaged, encrypted or unusual archives.
 UNREADABLE = (
     *(OSError, EOFError, ValueError, RuntimeError, NotImplementedError),
     *(zlib.error, lzma.LZMAError, zipfile.BadZipFile),
 )
 
 
-class TableError(ValueError):
-    """A table cannot be used as it is; the message, one line, is meant for whoever supplied it."""
+class TableError(InputError):
+    """A table cannot be used as it is; one line for the person who supplied it says why."""
 
-    def __init__(self, message: str):
-        super().__init__(one_line(message))
+    def __init__(self, message: str, **remedies: object):
+        super().__init__(one_line(message), **remedies)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class FileTable:
     text: bool
 
     def where(self, position: int) -> str:
-        """Name the row at a position of the frame as one would look it up in the file."""
+        """Name the row at a position of the frame, as a reader finds it in the file."""
         row = f"row {position + 1}"
         if not self.text or self._has_line_breaks():
             return row
@@ -69,21 +69,23 @@ class FileTable:
             words[c].map(lambda x: isinstance(x, str) and "\n" in x).any() for c in words.columns
         )
 
-    def check_columns(self, names: Sequence[str], option: str) -> None:
-        """Raise when one of the columns that an option names is not in the table."""
+    def check_columns(self, names: Sequence[str], use: str) -> None:
+        """Raise if the table lacks a column that somebody named for some use."""
         known = list(self.frame.columns)
         for name in names:
             if name in known:
                 continue
             close = difflib.get_close_matches(name, known, n=1)
+            remedies = {}
             if close:
                 hint = f"did you mean {close[0]!r}?"
             elif self.text and len(known) == 1 and any(s in known[0] for s in ";\t|"):
-                hint = f"its only column is {known[0]!r}: give the right --separator"
+                remedies = {"separator": None}
+                hint = f"its only column is {known[0]!r}: name the separator"
             else:
                 shown = ", ".join(map(repr, known[:12])) + (", …" if len(known) > 12 else "")
                 hint = f"it has {shown}"
-            raise TableError(f"{self.path} has no column {name!r} ({option}); {hint}")
+            raise TableError(f"{self.path} has no column {name!r} ({use}); {hint}", **remedies)
 
 
 def read_table(
@@ -97,9 +99,9 @@ def read_table(
     Parameters
     ----------
     path : a .csv, .tsv (both also .gz, .bz2, .xz, .zip) or .parquet file with a header.
-    separator : between the entries of a text file; by default what the extension says.
+    separator : between the entries of a text file; by default the extension decides.
     encoding : of a text file.
-    missing : entries of a text file to take as missing, besides the usual ones (empty, NA, null …).
+    missing : entries of a text file that mean missing, besides the usual ones (empty, NA, null …).
     """
     suffixes = [s.lower() for s in path.suffixes]
     is_parquet = any(s in PARQUET for s in suffixes)
@@ -157,11 +159,11 @@ def _read_text(path: Path, separator: str, encoding: str, missing: Sequence[str]
         raise
     except UnicodeError as error:
         raise TableError(
-            f"{path} is not {encoding} text ({one_line(error)}); "
-            "name its encoding, for example --encoding latin-1"
+            f"{path} is not {encoding} text ({one_line(error)}); name its encoding",
+            encoding="latin-1",
         ) from error
     except LookupError as error:
-        raise TableError(f"--encoding {encoding}: no such encoding") from error
+        raise TableError(f"{encoding!r} is no encoding", encoding="utf-8") from error
     except pd.errors.ParserWarning as error:
         raise TableError(
             f"{path} has rows with more entries than the header; mend the header, "

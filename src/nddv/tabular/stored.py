@@ -1,4 +1,4 @@
-"""Opening features on disk for `NDDV.fit`: .npy files as they are, Parquet files written out."""
+"""Open features on disk for `NDDV.fit`: .npy files, and Parquet files after writing their rows."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def open_rows(
     columns: Sequence[str] | None = None,
     store: str | Path | None = None,
 ) -> StoredRows:
-    """Features of a file, to be read in pieces by `NDDV.fit`.
+    """Features of a file, which `NDDV.fit` reads in pieces.
 
     Parameters
     ----------
     path : an .npy file of a two-dimensional array, or a Parquet file. A Parquet file is first
         written out as float32 rows, batch by batch.
     columns : of the Parquet file; all by default. They must be numeric.
-    store : the folder where the rows of a Parquet file are written; by default its own. Rows of
-        the same columns of an unchanged file, written before, are taken as they are.
+    store : the folder where the rows of a Parquet file are written; by default the folder of the
+        file. Rows that were written before are used again if file and columns are the same.
     """
     path = Path(path)
     if path.suffix != ".parquet":

@@ -1,4 +1,4 @@
-"""Work ahead: a thread prepares the next input while the present one is used."""
+"""Work ahead: a thread prepares the next input while the current one is used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Output = TypeVar("Output")
 def ahead(function: Callable[[Input], Output], inputs: Iterable[Input]) -> Iterator[Output]:
     """Give ``function(x)`` for every ``x`` in order, computed one step ahead in a thread.
 
-    At most two outputs exist at a time. An error of ``function`` is raised where its output is due.
+    At most two outputs exist at a time. An error of ``function`` is raised instead of its output.
     """
     pending: Future[Output] | None = None
     with ThreadPoolExecutor(max_workers=1) as pool:

@@ -36,7 +36,7 @@ STORED_NAMES = {
 
 
 class SameConv2d(nn.Conv2d):
-    """A convolution padded as TensorFlow's "SAME" is: an odd row or column goes to the far side."""
+    """A convolution with TensorFlow's "SAME" padding: an odd row or column goes to the far side."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         kernel, stride = self.kernel_size[0], self.stride[0]
@@ -88,8 +88,8 @@ class EfficientNetLite0(nn.Module):
 def efficientnet_lite0(folder: Path, device: str, *, batch_size: int = 16) -> Encode:
     """EfficientNet-lite0 with ImageNet weights.
 
-    Pictures are stretched to 224 × 224, their pixels shifted and scaled as the authors of the
-    network did, (pixel − 127)/128.
+    Pictures are stretched to 224 × 224. Pixels become (pixel − 127)/128, as for the authors of the
+    network.
 
     Parameters
     ----------

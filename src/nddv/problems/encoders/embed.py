@@ -1,4 +1,4 @@
-"""A data set through an encoder, in shards, so that a killed run goes on where it was."""
+"""Encode a data set in shards, so that a killed run continues where it was."""
 
 from __future__ import annotations
 
@@ -25,20 +25,19 @@ def embed(
     progress: bool = True,
     label: str = "",
 ) -> NDArray[np.float16]:
-    """Encode all items; keep what is done in ``store``.
+    """Encode all items; keep finished shards in ``store``.
 
-    Every shard is encoded for itself, so whether a run was killed and started again makes no
-    difference to the result. A store belongs to one data set and one encoder with its settings:
-    name it after both.
+    Every shard is encoded alone, so a run that was killed and started again gives the same result.
+    A store belongs to one data set and one encoder with its settings: name it after both.
 
     Parameters
     ----------
     items : documents or pictures, read by ``items[i]``. They may lie on disk: a thread reads the
-        items of the next shard while the present one is encoded.
+        next shard while the current one is encoded.
     encode : items -> (items, dimension) float32, see :func:`~nddv.problems.encoders.load_encoder`.
-    store : folder of the shards ``00000.npz``, ``00001.npz`` ..., which have checksums. Whole
-        ones are reused.
-    shard_rows : rows of a shard: how much a killed run may lose.
+    store : folder of the shards ``00000.npz``, ``00001.npz`` ..., which have checksums. Intact
+        shards are reused.
+    shard_rows : rows of a shard; a killed run loses at most one shard.
     progress : show a bar that counts rows.
     label : name of the data set, for the bar and for errors.
 
@@ -82,7 +81,7 @@ def embed(
 
 
 def _load_shard(path: Path, shape: tuple[int, int]) -> NDArray[np.float16] | None:
-    """Read a shard; None where it has to be computed (again)."""
+    """Read a shard; None if it must be computed."""
     if not path.exists():
         return None
     try:
@@ -96,7 +95,7 @@ def _load_shard(path: Path, shape: tuple[int, int]) -> NDArray[np.float16] | Non
 
 
 def _as_float16(values: NDArray[np.float32], rows: range, dimension: int) -> NDArray[np.float16]:
-    """Check what an encoder gave for ``rows`` and store it in half the width."""
+    """Check the output of an encoder for ``rows``, and convert it to float16."""
     values = np.asarray(values)
     if values.shape != (len(rows), dimension):
         raise ValueError(

@@ -21,13 +21,12 @@ def load_encoder(
 ) -> Encode:
     """Make the encoder that an entry describes.
 
-    What it returns is checked where it is used: by :func:`~nddv.problems.encoders.embed`, which
-    knows the rows.
+    :func:`~nddv.problems.encoders.embed` checks its output, because it knows the rows.
 
     Parameters
     ----------
     entry : with ``function``, as ``"module:function"``, and ``settings``, its keyword arguments.
-    folder : where the files of the entry's source lie; None for an encoder without files.
+    folder : has the files of the entry's source; None for an encoder without files.
     device : "auto" (a GPU where there is one), "cpu" or "cuda".
     """
     name = str(entry["function"])

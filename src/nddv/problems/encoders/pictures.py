@@ -1,4 +1,4 @@
-"""Pictures through a convolutional network: resizing, batches."""
+"""Encode pictures with a convolutional network: resizing, batches."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def picture_encoder(
 
 
 def resize(picture: Picture, height: int, width: int) -> torch.Tensor:
-    """Resize by bilinear interpolation, smoothed where it shrinks; (3, height, width), 0..255."""
+    """Resize by bilinear interpolation, with antialiasing; (3, height, width), 0..255."""
     picture = np.asarray(picture)
     if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
         raise ValueError(

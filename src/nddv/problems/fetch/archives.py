@@ -1,4 +1,4 @@
-"""Files out of zip and tar archives, without trust in the names that the archive gives them.
+"""Extract files from zip and tar archives, without trusting the names in the archive.
 
 Wheels are zip archives, npm packages are ``tar.gz`` ones. Nothing in them is installed or executed.
 """
@@ -34,7 +34,7 @@ _DAMAGE = (
     EOFError,
     RuntimeError,  # zipfile's for a member that is encrypted, or compressed in an unknown way
 )
-_ZIP_KINDS = (0, stat.S_IFREG, stat.S_IFDIR)  # 0: written on a system that tells no kind
+_ZIP_KINDS = (0, stat.S_IFREG, stat.S_IFDIR)  # 0: written on a system that stores no kind
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def extract(archives: Sequence[Path], patterns: Sequence[str], folder: Path) -> 
     """Write the files of ``archives`` that match one of ``patterns`` below ``folder``.
 
     Patterns are those of :mod:`fnmatch`, compared with the full name: ``"package/data/*.bin"``.
-    Every pattern must match something, and no two of the files may have one name.
+    Every pattern must match something, and no two files may have the same name.
     """
     missed, seen = set(patterns), list[str]()
     for path in archives:
@@ -64,7 +64,7 @@ def extract(archives: Sequence[Path], patterns: Sequence[str], folder: Path) -> 
 
 
 def join(archives: Sequence[Path], pattern: str, target: Path) -> None:
-    """Write the files of ``archives`` that match ``pattern``, one after the other in name order."""
+    """Write all files of ``archives`` that match ``pattern`` into one file, in name order."""
     parts, seen = list[tuple[str, Path]](), list[str]()
     for path in archives:
         with open_archive(path) as members:
@@ -81,9 +81,9 @@ def join(archives: Sequence[Path], pattern: str, target: Path) -> None:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[list[Member]]:
-    """Open a zip or tar archive, told by its content, after a look at every name in it.
+    """Open a zip or tar archive, and check every name in it. The content tells which kind it is.
 
-    Gives its files in the order in which they lie there.
+    Gives the files in the order of the archive.
     """
     try:
         with path.open("rb") as file:
@@ -101,7 +101,7 @@ def open_archive(path: Path) -> Iterator[list[Member]]:
 def _open_zip(path: Path) -> Iterator[list[Member]]:
     with zipfile.ZipFile(path) as source:
         for info in source.infolist():
-            # `filename` has been put in shape for this system; the name as stored is what counts.
+            # `filename` is adapted to this system; the stored name must be checked.
             check_name(info.orig_filename, path.name)
             if stat.S_IFMT(info.external_attr >> 16) not in _ZIP_KINDS:
                 raise UnsafeArchive(f"{path.name} has a link or device: {info.orig_filename!r}")
@@ -128,17 +128,17 @@ def _open_tar(path: Path) -> Iterator[list[Member]]:
 
 
 def _read_to_end(source: tarfile.TarFile) -> None:
-    """Make sure that a tar archive has its end: tarfile takes one cut between members for whole."""
+    """Check that a tar archive is complete: tarfile does not notice a cut between two members."""
     assert source.fileobj is not None
     source.fileobj.seek(source.offset)
     if source.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
         raise tarfile.ReadError("it ends too early")
-    while source.fileobj.read(COPY_BYTES):  # a compressed one has its checksum at the very end
+    while source.fileobj.read(COPY_BYTES):  # a compressed archive has its checksum at the end
         pass
 
 
 def check_name(name: str, archive: str) -> None:
-    """Refuse a name that could lead out of the folder it is written to, on any system."""
+    """Refuse a name that could lead out of its folder, on any system."""
     if (
         name.startswith("/")
         or "\\" in name

@@ -1,18 +1,16 @@
-"""The cache of fetched files: one folder an entry, made whole or not at all, verified on use.
+"""The cache of fetched files: one folder per entry, made whole or not at all, verified on use.
 
 ``files/0123456789ab``
     a finished entry: ``manifest.json``, and the files in ``content``.
 ``files/0123456789ab.work``
-    one in the making: a killed run leaves its ``downloads`` to the next, but not its ``content``.
+    an unfinished entry: the next run uses the ``downloads`` of a killed run, not its ``content``.
 ``files/0123456789ab.lock``
     held by the process that makes or verifies the entry.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -24,27 +22,14 @@ from filelock import FileLock, Timeout
 
 from nddv.problems.fetch.checksums import checksums, combined, compare
 from nddv.problems.fetch.errors import ChecksumError, DownloadError
-from nddv.support.files import read_json, write_json
+from nddv.support.files import cache_folder, read_json, write_json
 from nddv.support.provenance import config_hash
 
 ABANDONED_SECONDS = 7 * 24 * 3600
 
-# Called with the folder for downloads, which may hold what an earlier run left, and an empty folder
-# to be filled with the content.
+# Called with a folder for downloads, which may hold files of an earlier run, and an empty folder
+# for the content.
 Build = Callable[[Path, Path], None]
-
-
-def cache_folder() -> Path:
-    """The folder that ``NDDV_CACHE`` names, or ``nddv`` in the user's cache folder."""
-    if named := os.environ.get("NDDV_CACHE"):
-        return Path(named).expanduser().absolute()
-    if sys.platform == "win32":
-        parent = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        parent = Path.home() / "Library" / "Caches"
-    else:
-        parent = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(parent) / "nddv"
 
 
 def cached(
@@ -53,13 +38,13 @@ def cached(
     sha256: str | None = None,
     waiting: Callable[[], None] = lambda: None,
 ) -> tuple[Path, dict[str, str]]:
-    """Give the folder of an entry and the checksums of its files; build it where it is not there.
+    """The folder of an entry and the checksums of its files; the entry is built if it is absent.
 
     Parameters
     ----------
-    identity : what decides the content. JSON-able; names the entry.
+    identity : decides the content and names the entry; JSON-able.
     build : fills a new entry. One process builds at a time; the others wait and share the result.
-    sha256 : what the content must have, if that is known.
+    sha256 : checksum that the content must have, if it is known.
     waiting : called if another process holds the entry.
     """
     entry = cache_folder() / "files" / config_hash(identity)
@@ -80,7 +65,7 @@ def cached(
 
 
 def _remove(entry: Path) -> None:
-    """Remove what should be the folder of an entry, also if it is none."""
+    """Remove the folder of an entry, or whatever lies in its place."""
     if entry.is_dir() and not entry.is_symlink():
         shutil.rmtree(entry)
     else:
@@ -107,8 +92,8 @@ def _verified(entry: Path, sha256: str | None) -> dict[str, str]:
     if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), dict):
         raise ValueError("manifest.json does not list the files")
     kept: dict[str, str] = manifest["files"]
-    for name, found in checksums(entry / "content", kept).items():
-        compare(name, found, kept[name])
+    for name, sha256_now in checksums(entry / "content", kept).items():
+        compare(name, sha256_now, kept[name])
     compare("the content", combined(kept), sha256)
     return kept
 
@@ -127,19 +112,19 @@ def _make(
         sums = checksums(content, files_below(content))
         compare("the content", combined(sums), sha256)
     except DownloadError:
-        raise  # the next call goes on from what has arrived
+        raise  # the next call continues the download
     except Exception:
-        shutil.rmtree(work)  # what has arrived is wrong, or there is no room for it
+        shutil.rmtree(work)  # the downloads are wrong, or there is no room for them
         raise
     write_json(work / "manifest.json", {"identity": identity, "files": sums})
-    # A client whose parent was killed may still write here; it does not matter any more.
+    # A client whose parent was killed may still write here; that does no harm.
     shutil.rmtree(downloads, ignore_errors=True)
     work.rename(entry)
     return sums
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what killed runs left a week ago or earlier and nobody has come back for."""
+    """Remove unfinished entries that are older than a week."""
     for work in folder.glob("*.work"):
         try:
             with FileLock(work.with_suffix(".lock"), timeout=0):

@@ -12,8 +12,8 @@ from nddv.problems.fetch.errors import ChecksumError
 def content_sha256(folder: str | Path, files: Iterable[str]) -> str:
     """Checksum of the content of ``files``, which are names relative to ``folder``.
 
-    Of one file it is the SHA-256 of its bytes. Of several it is the SHA-256 of what
-    ``sha256sum FILES`` prints: one line ``<sha256>  <name>`` a file, sorted by name.
+    For one file it is the SHA-256 of its bytes. For several files it is the SHA-256 of the output
+    of ``sha256sum FILES``: one line ``<sha256>  <name>`` per file, sorted by name.
     """
     return combined(checksums(folder, files))
 
@@ -30,17 +30,17 @@ def file_sha256(path: str | Path) -> str:
 
 
 def combined(sums: Mapping[str, str]) -> str:
-    """One checksum for the files whose checksums are given; see :func:`content_sha256`."""
+    """One checksum from the checksums of several files; see :func:`content_sha256`."""
     if len(sums) == 1:
         return next(iter(sums.values()))
     lines = "".join(f"{sums[name]}  {name}\n" for name in sorted(sums))
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def compare(what: str, found: str, expected: str | None) -> None:
-    """Refuse ``what`` if its checksum is not the expected one; None expects nothing."""
-    if expected is not None and found != expected.lower():
+def compare(what: str, actual: str, expected: str | None) -> None:
+    """Refuse ``what`` if its checksum is not the expected one; None accepts any."""
+    if expected is not None and actual != expected.lower():
         raise ChecksumError(
-            f"{what} has SHA-256 {found}, but {expected} is expected: "
+            f"{what} has SHA-256 {actual}, but {expected} is expected: "
             "it was altered, or cut short, on its way or at its source"
         )

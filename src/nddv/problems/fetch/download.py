@@ -1,4 +1,4 @@
-"""Download a URL: resumed where it was cut, tried again where the reason may pass, never half."""
+"""Download a URL: resume after a cut, retry after passing failures, keep no incomplete file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PASSING_STATUS = {408, 425, 429, 500, 502, 503, 504}
 
 
 class _Interrupted(Exception):
-    """An attempt failed for a reason that may pass; the server may have said when."""
+    """An attempt failed for a reason that may pass; `pause`: seconds that the server asks for."""
 
     def __init__(self, reason: object, pause: float | None = None):
         super().__init__(str(reason))
@@ -34,10 +34,10 @@ class _Interrupted(Exception):
 
 
 def download(url: str, path: Path, progress: bool = True) -> None:
-    """Download ``url`` to ``path``; a file that is there already is left alone.
+    """Download ``url`` to ``path``; an existing file is left alone.
 
-    The bytes go to ``<name>.part``, renamed when complete. One that an earlier run left is
-    continued, unless the server says that the file has changed since.
+    The bytes go to ``<name>.part``, which is renamed when it is complete. The ``.part`` of an
+    earlier run is continued, unless the server says that the file has changed since.
     """
     if path.exists():
         return
@@ -62,13 +62,13 @@ def download(url: str, path: Path, progress: bool = True) -> None:
 
 
 def _transfer(url: str, part: Path, progress: bool) -> None:
-    """Get what is missing from ``part`` with one request."""
+    """Request the bytes that ``part`` still lacks."""
     offset = _size(part)
     headers = {}
     if offset and _tag(part).exists():
         headers = {"Range": f"bytes={offset}-", "If-Range": _tag(part).read_text("utf-8")}
     with _open(url, headers, part) as response:
-        if response.status != 206:  # all of it: the server knows no ranges, or the file has changed
+        if response.status != 206:  # the whole file: it has changed, or the server has no ranges
             offset = 0
             part.unlink(missing_ok=True)
             _tag(part).unlink(missing_ok=True)
@@ -90,7 +90,7 @@ def _open(url: str, headers: Mapping[str, str], part: Path) -> HTTPResponse:
         response: HTTPResponse = urlopen(request, timeout=TIMEOUT_SECONDS)
     except HTTPError as error:
         reason = f"HTTP {error.code} {error.reason}"
-        if error.code == 416:  # there is nothing after what we have: it is not this file
+        if error.code == 416:  # our part is as long as the file, or longer: it is another file
             part.unlink(missing_ok=True)
             raise _Interrupted(reason) from error
         if error.code in PASSING_STATUS:
@@ -118,14 +118,14 @@ def _chunks(response: HTTPResponse) -> Iterator[bytes]:
 
 
 def _version(response: HTTPResponse) -> str | None:
-    """What tells one version of the file from the next, if the server gives it."""
+    """The mark of the file's version, if the server gives one."""
     tag = response.headers.get("ETag", "")
     # A weak ETag stays the same under small changes, so ranges cannot be tied to it.
     return tag if tag.startswith('"') else response.headers.get("Last-Modified")
 
 
 def _retry_after(headers: Message) -> float | None:
-    """Seconds to wait, as the server asks for: it gives their number or a date."""
+    """Seconds that the server asks us to wait; it gives a number or a date."""
     text = headers.get("Retry-After", "")
     if text.isdecimal():
         return float(text)

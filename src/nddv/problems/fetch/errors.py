@@ -1,4 +1,4 @@
-"""What can go wrong on the way to a file. All of these fail one source; the next is then tried."""
+"""Errors on the way to a file. Each means that one source failed; then the next is tried."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ class SourceError(RuntimeError):
 
 
 class DownloadError(SourceError):
-    """The network or a client failed. What has arrived is kept, and the next call goes on there."""
+    """The network or a client failed. The next call continues the download."""
 
 
 class ArchiveError(SourceError):
-    """An archive is damaged, or lacks what was asked of it."""
+    """An archive is damaged, or lacks a file that is asked for."""
 
 
 class UnsafeArchive(ArchiveError):
@@ -20,7 +20,7 @@ class UnsafeArchive(ArchiveError):
 
 
 class ChecksumError(SourceError):
-    """Files are not the expected ones."""
+    """Files do not have the expected checksum."""
 
 
 class FetchError(RuntimeError):

@@ -23,15 +23,15 @@ ADVICE = (
 
 @dataclass(frozen=True)
 class Fetched:
-    """Files that were found, and where.
+    """Fetched files, and where they came from.
 
     Attributes
     ----------
-    folder : where they lie, to be read only; None where there are none (generated, scikit-learn).
-    files : their names relative to it, with ``/``, sorted.
-    source : the entry that succeeded.
-    record : kind, where, sha256, verified (compared with a known checksum), bytes, and the tries
-        that failed before. JSON-able.
+    folder : their folder, read only; None if there are no files (generated, scikit-learn).
+    files : their names relative to the folder, with ``/``, sorted.
+    source : the entry of the source.
+    record : kind, where, sha256, verified (compared with a known checksum), bytes, and the sources
+        that failed before (tries). JSON-able.
     """
 
     folder: Path | None
@@ -53,7 +53,7 @@ def fetch(
     name : of the data set or encoder, for messages.
     sources : entries as in ``config/datasets.yaml``; see :mod:`nddv.problems.fetch`.
     allowed : kinds of source that may be used; None for all.
-    progress : tell on stderr what is tried, with a bar for downloads.
+    progress : say on stderr which source is tried, with a bar for downloads.
     """
     phrases = []
     for source in sources:
@@ -72,7 +72,7 @@ def fetch(
             tries.append({"source": phrase, "error": NOT_ALLOWED})
             continue
         try:
-            found = contents(source, say, progress)
+            content = contents(source, say, progress)
         except (SourceError, OSError) as error:
             say(f"not from {phrase}: {error}")
             tries.append({"source": phrase, "error": str(error)})
@@ -80,11 +80,11 @@ def fetch(
         record = {
             "kind": source["kind"],
             "where": phrase,
-            "sha256": found.sha256,
-            "verified": bool(found.sums) and bool({"sha256", "archive_sha256"} & set(source)),
-            "bytes": found.bytes,
+            "sha256": content.sha256,
+            "verified": bool(content.sums) and bool({"sha256", "archive_sha256"} & set(source)),
+            "bytes": content.bytes,
             "tries": tries,
         }
-        return Fetched(found.folder, tuple(sorted(found.sums)), dict(source), record)
-    listed = "".join(f"\n  {one['source']}: {one['error']}" for one in tries) or "\n  (no sources)"
+        return Fetched(content.folder, tuple(sorted(content.sums)), dict(source), record)
+    listed = "".join(f"\n  {t['source']}: {t['error']}" for t in tries) or "\n  (no sources)"
     raise FetchError(f"{name} could not be fetched from any of its sources:{listed}\n{ADVICE}")

@@ -13,7 +13,7 @@ from nddv.problems.fetch.errors import DownloadError
 
 
 def download_openml(number: int, downloads: Path, path: Path) -> None:
-    """Write the data set of that number, features and target, to a parquet file.
+    """Write the features and the target of an OpenML data set to a parquet file.
 
     scikit-learn compares the download with the checksum that OpenML gives.
     """
@@ -30,7 +30,7 @@ def download_openml(number: int, downloads: Path, path: Path) -> None:
 
 @contextmanager
 def _timeout() -> Iterator[None]:
-    """Let no connection wait for ever: scikit-learn sets no limit of its own."""
+    """Let no connection wait for ever: scikit-learn sets no limit."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(TIMEOUT_SECONDS)
     try:

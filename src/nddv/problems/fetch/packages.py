@@ -1,7 +1,7 @@
-"""Package files from the registries that pip and npm are configured for.
+"""Package files from the registries that pip and npm use on this machine.
 
-The file is downloaded and read as an archive. Nothing is installed, built or executed: pip may only
-take wheels, npm may run no scripts.
+A file is downloaded and read as an archive. Nothing is installed, built or executed: pip takes only
+wheels, and npm runs no scripts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ATTEMPTS = 3
 PAUSE_SECONDS = 2.0
 POLL_SECONDS = 0.1
 SHOWN_LINES = 3
-# pip and npm themselves try again to connect; these are failures in mid-download.
+# pip and npm retry connections themselves; these are failures in the middle of a download.
 _PASSING = re.compile(
     r"incomplete|timed out|connection reset|do not match the hashes|EINTEGRITY|ECONNRESET"
     r"|(error|status|code) E?(429|5\d\d)|(429|5\d\d) (client|server) error",
@@ -48,7 +48,7 @@ _COUNT = re.compile(r"Retrying \(Retry\(.*?\)\) after ")
 def download_wheel(
     requirement: str, extra: Sequence[str], folder: Path, progress: bool = True
 ) -> Path:
-    """Download the wheel of ``"name==version"`` with pip into ``folder``; give its path.
+    """Download the wheel of ``"name==version"`` with pip into ``folder``; return its path.
 
     ``extra`` are further arguments of ``pip download``, for a wheel of another platform.
     """
@@ -62,7 +62,7 @@ def download_wheel(
 
 
 def download_npm(package: str, folder: Path, progress: bool = True) -> Path:
-    """Download the tarball of the npm package ``"name@version"`` into ``folder``; give its path."""
+    """Download the npm package ``"name@version"`` into ``folder``; return the tarball's path."""
     npm = shutil.which("npm")
     if npm is None:
         return _without_npm(package, folder.parent, progress)
@@ -71,7 +71,7 @@ def download_npm(package: str, folder: Path, progress: bool = True) -> Path:
 
 
 def _without_npm(package: str, folder: Path, progress: bool) -> Path:
-    """Do as npm does: ask the registry for the tarball's address and checksum, and compare."""
+    """Do what npm does: ask the registry for the tarball's address and checksum, and compare."""
     name, _, version = package.rpartition("@")
     about, tarball = folder / "about.json", folder / "package.tgz"
     download(f"{_npm_registry()}/{quote(name, safe='@')}/{version}", about, progress=False)
@@ -84,9 +84,9 @@ def _without_npm(package: str, folder: Path, progress: bool) -> Path:
         raise ChecksumError(f"the npm registry gives no checksum of {package}") from error
     download(url, tarball, progress)
     with tarball.open("rb") as file:
-        found = base64.b64encode(hashlib.file_digest(file, lambda: digest).digest()).decode()
-    if found != expected:
-        raise ChecksumError(f"{package} has {algorithm} {found}, but npm expects {expected}")
+        actual = base64.b64encode(hashlib.file_digest(file, lambda: digest).digest()).decode()
+    if actual != expected:
+        raise ChecksumError(f"{package} has {algorithm} {actual}, but npm expects {expected}")
     return tarball
 
 
@@ -108,9 +108,9 @@ def _npm_registry() -> str:
 
 
 def _one_file(command: Sequence[str], folder: Path, label: str | None) -> Path:
-    """Run a command that takes a folder as its last argument and leaves one file there.
+    """Run a command that takes a folder as its last argument and writes one file there.
 
-    ``folder`` appears only when the file is complete; if it is there already, nothing is run.
+    ``folder`` appears only when the file is complete. If it exists already, nothing runs.
     """
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -125,23 +125,23 @@ def _one_file(command: Sequence[str], folder: Path, label: str | None) -> Path:
 
 
 def _run(command: Sequence[str], scratch: Path, label: str | None) -> None:
-    """Run a client; again, after a pause, where it failed for a reason that may pass.
+    """Run a client. After a failure that may pass, wait and run it again.
 
     label : of the progress bar; None for no bar.
     """
     for attempt in range(1, ATTEMPTS + 1):
-        code, told = _client(command, scratch, label)
+        code, output = _client(command, scratch, label)
         if code == 0:
             return
-        if attempt == ATTEMPTS or not _PASSING.search(told):
+        if attempt == ATTEMPTS or not _PASSING.search(output):
             name = "npm" if "pack" in command else "pip"
-            raise DownloadError(f"{name} failed: {_reason(told)}")
+            raise DownloadError(f"{name} failed: {_reason(output)}")
         time.sleep(PAUSE_SECONDS * 2 ** (attempt - 1))
 
 
 def _client(command: Sequence[str], scratch: Path, label: str | None) -> tuple[int, str]:
-    """Run a client, showing how much it has written; give its exit code and what it said."""
-    # The client's own temporary files go to where they are cleaned up, and where there is room.
+    """Run a client and show how much it has written; return its exit code and output."""
+    # The client's temporary files go to a folder that has room and is cleaned up.
     environment = {**os.environ, "TMPDIR": str(scratch)}
     bar = tqdm(desc=label, unit="B", unit_scale=True, mininterval=1.0, disable=label is None)
     with bar, tempfile.TemporaryFile("w+") as output:
@@ -170,7 +170,7 @@ def _bytes_below(folder: Path) -> int:
 
 
 def _reason(output: str) -> str:
-    """The last lines of a client's output that tell something, each once."""
+    """The last informative lines of a client's output, each once."""
     lines = [_COUNT.sub("", line) for line in output.splitlines() if not _NOISE.match(line)]
-    told = list(dict.fromkeys(line.removeprefix("npm error ").strip() for line in lines))
-    return " | ".join(told[-SHOWN_LINES:]) or "it gave no reason"
+    reasons = list(dict.fromkeys(line.removeprefix("npm error ").strip() for line in lines))
+    return " | ".join(reasons[-SHOWN_LINES:]) or "it gave no reason"

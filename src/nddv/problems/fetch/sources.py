@@ -1,4 +1,4 @@
-"""The kinds of source: what an entry of each must say, what it is called, how its files are got."""
+"""The kinds of sources: what their entries must say, their names, and how to get their files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nddv.problems.fetch.packages import download_npm, download_wheel
 Source = Mapping[str, Any]
 Say = Callable[[str], None]
 
-# The keys that decide which bytes a source stands for; they name its entry in the cache.
+# The keys that decide the bytes of a source; they name its entry in the cache.
 IDENTITY = (
     *("kind", "openml", "urls", "archive_sha256", "pypi", "pip", "npm", "parts", "members"),
     "sha256",  # clones with different pins leave each other's entries alone
@@ -31,7 +31,7 @@ IDENTITY = (
 
 @dataclass(frozen=True)
 class Contents:
-    """The files of a source: their folder, None where there are none, and their checksums."""
+    """The files of a source: their folder (None without files) and their checksums."""
 
     folder: Path | None
     sums: dict[str, str]
@@ -48,7 +48,7 @@ class Contents:
 
 
 def where(source: Source) -> str:
-    """Name a source in one phrase; a ValueError says what is wrong with an entry."""
+    """Name a source in one phrase; raise a ValueError if its entry is wrong."""
     for key in ("urls", "members", "pip"):
         if isinstance(source.get(key), str):
             raise ValueError(f"`{key}` must be a list, got {source[key]!r}")
@@ -56,7 +56,7 @@ def where(source: Source) -> str:
         case {"kind": "generated" | "scikit-learn" as kind}:
             return str(kind)
         case {"kind": "local", "path": str(path)}:
-            # Windows knows all separators and drives, so what it finds harmless is so everywhere.
+            # Windows knows all separators and drives: a path that is safe there is safe anywhere.
             if PureWindowsPath(path).anchor or ".." in PureWindowsPath(path).parts:
                 raise ValueError(f"the path of a local source must lie below NDDV_DATA: {path}")
             return f"NDDV_DATA/{path}"
@@ -85,10 +85,9 @@ def where(source: Source) -> str:
 
 
 def contents(source: Source, say: Say, progress: bool = True) -> Contents:
-    """Get the files of a source, verified where the entry gives a checksum.
+    """Get the files of a source, and verify them if the entry gives a checksum.
 
-    Raises SourceError or OSError where that fails. ``say`` is told what takes time, ``progress``
-    shows a bar.
+    Raises SourceError or OSError on failure. ``say`` reports slow steps, ``progress`` shows a bar.
     """
     kind = source["kind"]
     if kind in ("generated", "scikit-learn"):
@@ -112,7 +111,7 @@ def contents(source: Source, say: Say, progress: bool = True) -> Contents:
 
 
 def _place(source: Source) -> Path:
-    """Where on this machine a file or folder lies."""
+    """The path of a file or folder on this machine."""
     if source["kind"] == "file":
         return Path(source["path"]).expanduser().absolute()
     root = os.environ.get("NDDV_DATA")
@@ -181,7 +180,7 @@ def _check_urls(urls: Sequence[str], source: Source) -> None:
 
 
 def _file_name(url: str) -> str:
-    """The last part of a URL's path, without what has a meaning in file names."""
+    """The last part of a URL's path, without characters that are special in file names."""
     return re.sub(r'[\\/:*?"<>|]', "_", unquote(urlsplit(url).path.rpartition("/")[2]))
 
 
