@@ -12,8 +12,10 @@ from nddv.dynamics.adjoint import (
     backward,
     batch_gradient,
 )
+from nddv.dynamics.choices import CONTROLS
 from nddv.dynamics.costs import running, terminal
-from nddv.dynamics.flow import CONTROLS, Flow, Path, euler_step, rollout
+from nddv.dynamics.flow import Flow, Path, euler_step, rollout
+from nddv.estimator.settings import Settings
 
 B, D, C = 9, 5, 3
 LOSS = {"classification": ("cross_entropy", C), "regression": ("squared_error", 1)}
@@ -24,10 +26,11 @@ class Setting:
 
     def __init__(self, control: str = "kan", task: str = "classification", **options):
         self.loss, outputs = LOSS[task]
-        self.flow = Flow(
-            D, outputs, width=4, steps=4, diffusion=0.3, running_cost=0.5, control=control,
+        settings = Settings(
+            width=4, steps=4, diffusion=0.3, running_cost=0.5, control=control,
             hidden=3, centers=4, interaction=0.8, **options,
         )  # fmt: skip
+        self.flow = Flow.of(settings, D, outputs)
         self.generator = torch.Generator().manual_seed(3)
         self.flat = self.flow.init(self.generator, torch.float64)
         self.flat = self.flat + 0.3 * self.randn(len(self.flat))
@@ -129,9 +132,10 @@ def test_literal_pairing_differs_from_the_gradient() -> None:
 
     def relative_difference(steps: int) -> float:
         s = Setting("mlp")
-        s.flow = Flow(
-            D, C, width=4, steps=steps, horizon=0.5, diffusion=0.0, control="mlp", hidden=3
+        settings = Settings(
+            width=4, steps=steps, horizon=0.5, diffusion=0.0, control="mlp", hidden=3
         )
+        s.flow = Flow.of(settings, D, C)
         s.flat = s.flow.init(torch.Generator().manual_seed(5), torch.float64)
         s.noise = torch.zeros(steps, B, 4, dtype=torch.float64)
         exact, literal = s.gradient("exact"), s.gradient("literal")

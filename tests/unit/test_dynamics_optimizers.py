@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nddv.dynamics.optimizers import OPTIMIZERS, Optimizer, clip_norm
+from nddv.dynamics.choices import OPTIMIZERS
+from nddv.dynamics.optimizers import Optimizer, clip_norm
 
 
 def make(name: str, clip: float = 1.0, **options) -> Optimizer:

@@ -16,6 +16,7 @@ from nddv.dynamics.participation import (
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.schedule import Training
 from nddv.dynamics.training import Data, Run, train
+from nddv.estimator.settings import Settings
 
 N = 40
 OPTIMIZERS = {
@@ -41,10 +42,10 @@ def small_run(
     rows = Rows.fit(x[:N], 4.0, torch.float64, torch.device("cpu"))
     meta = rows.like(x[N : N + 15])
     data = Data(rows, y[:N], meta, y[N : N + 15], loss)
-    flow = Flow(4, outputs, width=5, steps=2, hidden=4, centers=4, diffusion=0.1)
+    flow = Flow.of(Settings(width=5, steps=2, hidden=4, centers=4, diffusion=0.1), 4, outputs)
     options = {"epochs": 4, "batch_size": 16, "meta_every": 2, "weight_decay": 0.1}
-    settings = Training(optimizer=optimizer, **{**options, **OPTIMIZERS[optimizer], **training})
-    run = train(flow, settings, data, seed=5, checkpoint_every=checkpoint_every)
+    settings = Settings(optimizer=optimizer, **{**options, **OPTIMIZERS[optimizer], **training})
+    run = train(flow, Training.of(settings), data, seed=5, checkpoint_every=checkpoint_every)
     return run, rows.like(x[N + 15 :]), y[N + 15 :]
 
 

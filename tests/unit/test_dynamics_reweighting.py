@@ -15,6 +15,7 @@ from nddv.dynamics.reweighting import (
     lookahead_gradient,
     penalty_gradient,
 )
+from nddv.estimator.settings import Settings
 
 LOSS = "cross_entropy"
 
@@ -29,7 +30,7 @@ def setting(rate: float = 0.5, pairing: str = "exact") -> tuple[MetaProblem, tor
         y = torch.randint(0, 3, (size,), generator=generator)
         return Batch(randn(size, 5), y, randn(2, size, 4))
 
-    flow = Flow(5, 3, width=4, steps=2, hidden=3, centers=4, running_cost=0.3)
+    flow = Flow.of(Settings(width=4, steps=2, hidden=3, centers=4, running_cost=0.3), 5, 3)
     flat = flow.init(generator, torch.float64)
     weight_map = WeightMap(6)
     theta = weight_map.init(generator, torch.float64)

@@ -10,10 +10,12 @@ import torch
 
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.population import Scores, score, score_layers
-from nddv.dynamics.readouts import PathIntegral
+from nddv.dynamics.reading import PathIntegral, Trained
+from nddv.dynamics.reading import path as read_path
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.schedule import Schedule, Training
 from nddv.dynamics.training import Data, Run, best_epoch, train
+from nddv.estimator.settings import Settings
 
 CPU = torch.device("cpu")
 
@@ -24,14 +26,14 @@ def small_run(**settings) -> Run:
     y = torch.as_tensor((x[:, 0] > 0).astype(int))
     rows = Rows.fit(x[:70], 4.0, torch.float64, CPU)
     data = Data(rows, y[:70], rows.like(x[70:]), y[70:], "cross_entropy")
-    flow = Flow(4, 2, width=5, hidden=4, centers=4)
-    training = Training(**{"epochs": 3, "batch_size": 16, "meta_every": 2, **settings})
-    return train(flow, training, data, seed=1)
+    flow = Flow.of(Settings(width=5, hidden=4, centers=4), 4, 2)
+    own = Settings(**{"epochs": 3, "batch_size": 16, "meta_every": 2, **settings})
+    return train(flow, Training.of(own), data, seed=1)
 
 
 def test_batches_of_an_epoch_cover_every_point_once() -> None:
     for n, size in ((70, 16), (10, 64), (64, 64), (65, 64)):
-        schedule = Schedule(n, size, epochs=2, seed=3)
+        schedule = Schedule(n, size, epochs=2, seed=3, max_steps=5000, block_size=1)
         batches = schedule.batches(0)
         assert len(batches) == schedule.steps_per_epoch
         assert sorted(torch.cat(batches).tolist()) == list(range(n))
@@ -80,7 +82,8 @@ def test_path_is_the_mean_of_standardised_scores_up_to_the_best_epoch() -> None:
         run.history.append(history([accuracy])[0])
         path(run, Scores(s, s, s, []))
     expected = sum(-(s - s.mean()) / s.std() for s in raw[:2]) / 2
-    assert torch.allclose(path.sensitivities(run)[0], expected)
+    found = read_path(Trained(run, None, None, 1, path), lambda: None)
+    assert torch.allclose(found[0], expected)
 
 
 def layer_scores(run: Run):
@@ -106,7 +109,8 @@ def test_layer_scores_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_adjoint_growth_of_a_flow_without_control() -> None:
     """Y_s = (1 − aΔt) Y_{s+1}: the growth over S steps is (1 − aΔt)^S."""
     run = small_run(epochs=1)
-    flow = Flow(4, 2, width=5, steps=4, interaction=0.8, control="open_loop", running_cost=3.0)
+    settings = {"width": 5, "steps": 4, "interaction": 0.8, "running_cost": 3.0}
+    flow = Flow.of(Settings(control="open_loop", **settings), 4, 2)
     run.flow = flow
     run.flat = flow.init(torch.Generator().manual_seed(0), torch.float64)
     with torch.no_grad():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
 import warnings
-from dataclasses import fields
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -14,12 +15,14 @@ import torch
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import nddv
 from nddv import NDDV, Values
-from nddv.dynamics.flow import Flow
 from nddv.dynamics.readouts import READOUTS
-from nddv.dynamics.schedule import Training
+from nddv.estimator.settings import SETTINGS
 
 FAST = {"epochs": 3, "width": 8, "hidden": 6, "centers": 4, "meta_every": 4}
 
@@ -44,6 +47,31 @@ def fitted() -> NDDV:
     return NDDV(**FAST).fit(X, Y, *SIDE)
 
 
+@parametrize_with_checks([NDDV(epochs=2, width=4, steps=1, hidden=4, centers=3, meta_hidden=4)])
+def test_scikit_learn_accepts_it(estimator: NDDV, check: Callable[[NDDV], None]) -> None:
+    check(estimator)
+
+
+def test_it_is_the_last_step_of_a_pipeline() -> None:
+    scaler = StandardScaler().fit(X)
+    alone = NDDV(**FAST).fit(scaler.transform(X), Y, scaler.transform(SIDE[0]), SIDE[1])
+    pipeline = make_pipeline(StandardScaler(), NDDV(**FAST))
+    side = {"nddv__X_meta": scaler.transform(SIDE[0]), "nddv__y_meta": SIDE[1]}
+    for _ in range(2):  # the second fit finds what the first left
+        assert np.array_equal(pipeline.fit(X, Y, **side)[-1].values_, alone.values_)
+
+
+def test_fit_drops_what_an_earlier_one_left_and_nothing_else(fitted: NDDV) -> None:
+    model = clone(fitted)
+    model._foreign, model.foreign_ = 1, 2
+    model.fit(X, Y, *SIDE)
+    assert (model._foreign, model.foreign_) == (1, 2)
+    with pytest.raises(ValueError, match="0 samples"):
+        model.fit(X[:0], Y[:0])
+    assert not hasattr(model, "values_")
+    assert (model._foreign, model.foreign_) == (1, 2)
+
+
 def test_parameters_are_left_untouched() -> None:
     model = NDDV(readout="terminal", learning_rate=0.2)
     assert model.get_params()["learning_rate"] == 0.2
@@ -55,13 +83,17 @@ def test_parameters_are_left_untouched() -> None:
     assert NDDV().set_params(epochs=7).epochs == 7
 
 
-def test_defaults_are_the_same_in_the_library_and_the_estimator() -> None:
-    own = NDDV().get_params()
-    for kind in (Flow, Training):
-        defaults = {f.name: f.default for f in fields(kind) if f.name in own}
-        if kind is Training:
-            assert (own["block_size"], defaults.pop("block_size")) == ("auto", 1)
-        assert {name: own[name] for name in defaults} == defaults
+def test_every_setting_is_in_the_signature_and_in_the_docstring() -> None:
+    signature = inspect.signature(NDDV).parameters
+    assert list(signature) == list(SETTINGS)
+    assert {name: p.default for name, p in signature.items()} == NDDV().get_params()
+    positional = [n for n, p in signature.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    assert positional == ["readout", "task"]
+    for name, setting in SETTINGS.items():
+        setting.kind.check(name, setting.default)
+        assert f"\n{name} : {setting.kind.words}; default {setting.default!r}\n" in NDDV.__doc__
+    for readout in READOUTS.values():
+        assert readout.meaning in " ".join(NDDV.__doc__.split())
 
 
 def test_fitted_attributes(fitted: NDDV) -> None:
@@ -169,7 +201,7 @@ def test_without_meta_data_every_point_is_valued_by_a_run_that_trained_on_it() -
     assert len(model.history_["epoch"]) == 6
     assert np.isfinite(model.values_).all()
     assert abs(model.values_.sum()) < 1e-9
-    first, second = (set(fold.index) for fold in model._folds)
+    first, second = (set(fold.index) for fold in model.folds_)
     assert first | second == set(range(len(Y)))
     assert len(first) == len(second) == 96
     held_out = sorted(set(range(len(Y))) - first)
@@ -178,11 +210,11 @@ def test_without_meta_data_every_point_is_valued_by_a_run_that_trained_on_it() -
 
 def test_points_of_both_folds_take_the_first_ones_value() -> None:
     model = NDDV(readout="terminal", **FAST).fit(X, Y)
-    first, second = model._folds
-    raw = first.sensitivities("terminal", 1)[0]
+    first, second = model.folds_
+    raw = first.sensitivities("terminal")[0]
     assert np.array_equal(model.sensitivities_[first.index], raw)
     only_second = np.setdiff1d(second.index, first.index)
-    other = dict(zip(second.index, second.sensitivities("terminal", 1)[0], strict=True))
+    other = dict(zip(second.index, second.sensitivities("terminal")[0], strict=True))
     assert np.array_equal(model.sensitivities_[only_second], [other[i] for i in only_second])
 
 
@@ -251,14 +283,13 @@ def test_regression() -> None:
     side = x[100:], y[100:]  # clean: a contaminated utility would reward the outliers
     x, y = x[:100], y[:100].copy()
     y[:10] += 8.0
-    for readout in READOUTS:
-        model = NDDV(readout=readout).fit(x, y, *side)
+    for name, readout in READOUTS.items():
+        model = NDDV(readout=name).fit(x, y, *side)
         assert model.task_ == "regression"
         assert not hasattr(model, "classes_")
         assert np.isfinite(model.values_).all()
-    # the last readout: the radial scores have no fixed sign for outliers of a regression
-    assert model.readout == "participation"
-    assert np.mean(np.argsort(model.values_)[:10] < 10) >= 0.8
+        if "regression" in readout.low_is_bad:
+            assert np.mean(np.argsort(model.values_)[:10] < 10) >= 0.8
     assert NDDV(task="regression", **FAST).fit(x, y.round().astype(int)).task_ == "regression"
 
 
@@ -356,9 +387,9 @@ BAD_INPUTS = {
         r"row 0, column 0 holds 'a'",
     ),
     "one class": ((X, np.zeros(len(Y))), r"y has one class only .*at least two classes"),
-    "too few rows": ((X[:9], Y[:9]), r"X has 9 rows: valuing needs at least 10"),
-    "no rows": ((X[:0], Y[:0]), r"X has 0 rows"),
-    "no columns": ((X[:, :0], Y), r"X has no columns"),
+    "too few rows": ((X[:9], Y[:9]), r"X has 9 samples: valuing needs at least 10"),
+    "no rows": ((X[:0], Y[:0]), r"X has 0 samples"),
+    "no columns": ((X[:, :0], Y), r"X has 0 feature\(s\)"),
     "row mismatch": ((X, Y[:-1]), r"y has 119 entries, but X has 120 rows"),
     "nothing varies": ((np.ones_like(X), Y), r"no feature of X varies"),
     "missing label": ((X, with_entry(Y[:, None], (4, 0), np.nan)[:, 0]), r"y .* row 4: drop"),
@@ -379,7 +410,7 @@ BAD_INPUTS = {
         r"row 4, column 1",
     ),
     "complex column": ((FRAME.assign(z=1j), Y), r"column 'z' of X is complex128"),
-    "an identifier as label": ((X, np.arange(len(Y))), r'say task="regression" or'),
+    "an identifier as label": ((X, np.arange(len(Y))), r'set task to "regression" or'),
     "unseen meta class": ((X, Y, SIDE[0], SIDE[1] + 1), r"y_meta has the class 2 \(row \d+\)"),
     "meta features": ((X, Y, SIDE[0][:, :2], SIDE[1]), r"X_meta has 2 features, but X has 3"),
     "meta columns": (
@@ -401,24 +432,24 @@ def test_bad_input_is_named_with_its_remedy(case: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"readout": "loo"}, "unknown readout 'loo': choose one of terminal, path, participation"),
-        ({"task": "ranking"}, "unknown task"),
-        ({"control": "cnn"}, "unknown control"),
-        ({"optimizer": "lion"}, "unknown optimizer"),
-        ({"reweighting": "learned"}, "unknown reweighting"),
-        ({"dtype": "float16"}, "unknown dtype"),
-        ({"nu": 0.9}, "unknown nu 0.9: choose one of 0.5, 1.5, 2.5, inf"),
+        ({"readout": "loo"}, "unknown readout 'loo'; known: terminal, path, participation"),
+        ({"task": "ranking"}, "task must be one of 'auto', 'classification', 'regression', got"),
+        ({"control": "cnn"}, "control must be one of 'kan', 'mlp', 'open_loop', got 'cnn'"),
+        ({"optimizer": "lion"}, "optimizer must be one of"),
+        ({"reweighting": "learned"}, "reweighting must be one of"),
+        ({"dtype": "float16"}, "dtype must be one of"),
+        ({"nu": 0.9}, "nu must be one of 0.5, 1.5, 2.5, inf, got 0.9"),
         ({"epochs": 0}, "epochs must be a positive integer"),
         ({"batch_size": 6.5}, "batch_size must be a positive integer"),
-        ({"learning_rate": -1.0}, "learning_rate must be a finite number >= 0"),
-        ({"learning_rate": 0.0}, "learning_rate must be positive"),
+        ({"learning_rate": -1.0}, "learning_rate must be a finite number > 0"),
+        ({"learning_rate": 0.0}, "learning_rate must be a finite number > 0"),
         ({"learning_rate": "fast"}, "learning_rate must be a finite number"),
         ({"diffusion": -0.1}, "diffusion must be a finite number >= 0"),
-        ({"momentum": 2.0}, "momentum must be below 1"),
-        ({"centers": 1}, "centers must be an integer above 1"),
-        ({"random_state": -1}, "random_state must be an integer >= 0 or None"),
-        ({"random_state": 1.5}, "random_state must be an integer >= 0 or None"),
-        ({"meta_fraction": 0.9}, r"meta_fraction must be in \(0, 0.5\]"),
+        ({"momentum": 2.0}, "momentum must be a finite number >= 0 and < 1"),
+        ({"centers": 1}, "centers must be an integer of at least 2"),
+        ({"random_state": -1}, "random_state must be an integer of at least 0, or None"),
+        ({"random_state": 1.5}, "random_state must be an integer of at least 0, or None"),
+        ({"meta_fraction": 0.9}, "meta_fraction must be a finite number > 0 and <= 0.5"),
     ],
 )
 def test_bad_settings(settings: dict, message: str) -> None:

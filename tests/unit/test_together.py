@@ -10,6 +10,7 @@ import nddv
 from nddv.dynamics.adjoint import batch_gradient
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.optimizers import Optimizer, clip_norm
+from nddv.estimator.settings import Settings
 
 SETTINGS = [
     {},
@@ -92,7 +93,8 @@ def test_the_gradient_of_a_stack_is_the_stack_of_gradients(control, loss):
         return torch.randn(shape, generator=draws, dtype=torch.float64)
 
     models, points = 3, 6
-    flow = Flow(features=5, outputs=2 if loss == "cross_entropy" else 1, width=4, control=control)
+    outputs = 2 if loss == "cross_entropy" else 1
+    flow = Flow.of(Settings(width=4, control=control), 5, outputs)
     flat = torch.stack([flow.init(draws, torch.float64) for _ in range(models)])
     x, noise = normal(models, points, 5), normal(flow.steps, models, points, flow.width)
     y = (x[..., 0] > 0).long() if loss == "cross_entropy" else x[..., 0]

@@ -1,4 +1,4 @@
-"""The backward adjoint recursion and what it gives.
+"""The backward adjoint recursion, and the gradients that follow from it.
 
 With the aggregate frozen (Algorithm 1, line 6; Eq. adjoint_eq):
 
@@ -8,8 +8,8 @@ which equals −∇_x of the sampled tail objective (Theorem discrete_adjoint_id
 is H_i = [a(μ − x) + ψ_s(x)]·Y − ρ/2 ‖ψ_s(x)‖² (Eq. mf_ham), so one pullback of the control with
 cotangent Y − ρψ_s gives both ∇_xH_i and ∇_ψH_i.
 
-Everything here is made of differentiable torch operations and never calls autograd: a training
-step is cheap, and its gradient is a function that can be differentiated again.
+Everything here consists of differentiable torch operations and never calls autograd. So a training
+step is cheap, and its gradient can be differentiated again.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from nddv.dynamics.choices import PAIRINGS
 from nddv.dynamics.costs import Terminal, terminal
 from nddv.dynamics.flow import Flow, Path, flatten, rollout
-
-PAIRINGS = ("exact", "literal")
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,8 @@ def batch_gradient(
     x: (B, d); y: (B,); noise: (S, B, W); weights: (B,) participation w_i, scaling point i's costs;
     mass: (B,) its share w_i v_i in μ. L = B⁻¹ Σ w_i [Σ_s R_i Δt + Φ_i].
 
-    With flat (K, P), K models with a batch each: (K, B, d), (K, B), (S, K, B, W) and so on.
+    With flat (K, P) there are K models, each with its own batch: x is (K, B, d), y (K, B), noise
+    (S, K, B, W) and so on.
     """
     params = flow.unpack(flat)
     x0, _ = flow.encoder.forward(params.encoder, x)
@@ -128,7 +128,7 @@ def adjoint_representation(
 ) -> Tensor:
     """𝒥_i'(0), per point (B,), from one adjoint path (Theorem general_adjoint_perturbation).
 
-    The Euler form of Eq. general_adjoint_representation: the drift direction at step s is paired
+    The Euler form of Eq. general_adjoint_representation. It pairs the drift direction at step s
     with Y_{s+1}, which makes it exact for the sampled Euler objective.
     """
     states = path.states

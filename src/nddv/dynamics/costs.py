@@ -1,4 +1,4 @@
-"""Terminal costs Φ_i of the terminal map, and what the adjoint needs of them."""
+"""Terminal costs Φ_i with the gradients that the adjoint needs, and running costs R_i."""
 
 from __future__ import annotations
 

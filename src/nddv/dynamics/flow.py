@@ -10,7 +10,7 @@ the whole training set when scoring.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import prod, sqrt
 from typing import Any
@@ -18,10 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nddv.dynamics.choices import CONTROLS
 from nddv.dynamics.layers import Chain, ConstantLayer, DenseLayer, KANLayer, Layer
 from nddv.dynamics.linear import weighted_sum
-
-CONTROLS = ("kan", "mlp", "open_loop")
 
 
 @dataclass(frozen=True)
@@ -64,18 +63,24 @@ class Flow:
 
     features: int
     outputs: int
-    input_energy: float = 40.0
-    width: int = 32
-    steps: int = 3
-    horizon: float = 1.0
-    interaction: float = 1.0
-    diffusion: float = 0.01
-    running_cost: float = 0.01
-    control: str = "kan"
-    hidden: int = 25
-    centers: int = 8
-    reach: float = 2.0
-    nu: float = 1.5
+    input_energy: float
+    width: int
+    steps: int
+    horizon: float
+    interaction: float
+    diffusion: float
+    running_cost: float
+    control: str
+    hidden: int
+    centers: int
+    reach: float
+    nu: float
+
+    @classmethod
+    def of(cls, settings: Any, features: int, outputs: int) -> Flow:
+        """The flow of some settings (`nddv.estimator.settings.Settings`)."""
+        constants = {f.name: getattr(settings, f.name) for f in fields(cls)[2:]}
+        return cls(features, outputs, **constants)
 
     def __post_init__(self) -> None:
         if self.control not in CONTROLS:

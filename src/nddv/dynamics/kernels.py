@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, kve
 from torch import Tensor
 
+from nddv.dynamics.choices import SMOOTHNESS
+
 
 def matern(distance: ArrayLike, nu: float, length_scale: float = 1.0) -> NDArray[np.float64]:
     """Matérn kernel of any smoothness through the Bessel form (Eq. matern_kernel).
@@ -67,12 +69,13 @@ def _gaussian(u: Tensor) -> tuple[Tensor, Tensor]:
     return e, e
 
 
-KERNELS: dict[float, Kernel] = {
-    0.5: Kernel(1.0, _exponential, lambda u, e: torch.sign(u) * e),
-    1.5: Kernel(sqrt(3.0), _three_halves, lambda u, e: u * e),
-    2.5: Kernel(sqrt(5.0), _five_halves, lambda u, e: u * (1 + u.abs()) * e / 3),
-    inf: Kernel(1.0, _gaussian, lambda u, e: u * e),
-}
+_CLOSED_FORMS = (
+    Kernel(1.0, _exponential, lambda u, e: torch.sign(u) * e),
+    Kernel(sqrt(3.0), _three_halves, lambda u, e: u * e),
+    Kernel(sqrt(5.0), _five_halves, lambda u, e: u * (1 + u.abs()) * e / 3),
+    Kernel(1.0, _gaussian, lambda u, e: u * e),
+)
+KERNELS = dict(zip(SMOOTHNESS, _CLOSED_FORMS, strict=True))
 """Closed forms by smoothness ν; ν = inf is the Gaussian limit."""
 
 

@@ -1,11 +1,11 @@
 """Layers with explicit pullbacks, the building blocks of the control ψ_s.
 
 The adjoint recursion needs vector–Jacobian products of the control, at every Euler step of every
-batch. Writing them out, instead of building an autograd graph, makes a training step several
-times cheaper; and since a pullback is itself made of differentiable torch operations, autograd
-can differentiate through it once more when the participation readout asks.
+batch. Here they are written out. That makes a training step several times cheaper than an autograd
+graph would. A pullback consists of differentiable torch operations, so autograd can still
+differentiate through it when the participation readout asks.
 
-A layer is a frozen description without state. Its parameters are handed in as a list of tensors:
+A layer is a frozen description without state. The caller hands in its parameters as a list:
 
     y, cache = layer.forward(params, x)             # x: (B, inputs) -> y: (B, outputs)
     dx, dparams = layer.pullback(params, cache, dy)  # dy: (B, outputs)

@@ -1,8 +1,8 @@
 """Products of one model, or of several stacked along leading axes.
 
-Everything that a training step is made of takes parameters of one model or a stack of them, one
-more axis in front: (P,) or (K, P) parameters, (B, W) or (K, B, W) states. A stack of small models
-costs less than one after the other, since each operation is started once.
+Every function of a training step takes the parameters of one model or of a stack of models, with
+one more axis in front: (P,) or (K, P) parameters, (B, W) or (K, B, W) states. A stack of small
+models costs less than one model after the other, since each operation starts only once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Optimiser steps as pure functions, so that the participation readout can differentiate them.
 
-A state is one tensor of moments, 1 row (SGD) or 2 (AdamW) as long as the parameter vector.
+A state is one tensor of moments. It has 1 row (SGD) or 2 rows (AdamW), each as long as the
+parameter vector.
 """
 
 from __future__ import annotations
@@ -11,16 +12,15 @@ from math import cos, pi
 import torch
 from torch import Tensor
 
-OPTIMIZERS = ("adamw", "sgd")
-SCHEDULES = ("constant", "linear", "cosine")
+from nddv.dynamics.choices import OPTIMIZERS, SCHEDULES
 
 
 @dataclass(frozen=True)
 class Optimizer:
     """AdamW, or SGD with momentum, both with decoupled weight decay and gradient-norm clipping.
 
-    AdamW divides by √(v̂ + ε²) rather than √v̂ + ε: the two agree to first order in ε, and only the
-    former is differentiable where a gradient is zero (a feature that never varies).
+    AdamW divides by √(v̂ + ε²) rather than √v̂ + ε. The two agree to first order in ε, and only the
+    first is differentiable where a gradient is zero (for a feature that never varies).
     """
 
     name: str
@@ -117,8 +117,8 @@ class OptimizerPullback:
 def clip_norm(gradient: Tensor, limit: float) -> Tensor:
     """Scale a gradient (P,), or each of (K, P), down to norm `limit` if it is longer.
 
-    Without a branch on the norm, so that `torch.func.vmap` can take many retrainings through it; a
-    shorter gradient is multiplied by exactly one.
+    There is no branch on the norm, so `torch.func.vmap` can run many retrainings at once. A shorter
+    gradient is multiplied by exactly one.
     """
     norm = torch.linalg.vector_norm(gradient, dim=-1, keepdim=True)
     return gradient * (limit / norm.clamp_min(limit))

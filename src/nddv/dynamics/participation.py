@@ -2,10 +2,9 @@
 
 Point i takes part with weight w_i (= 1), which scales its cost terms and its share in μ. Training
 is z_{k+1} = F_k(z_k, w) on z = (parameters, moments), with the batches, the noise and the meta
-weights v of the realised run; leaving i out is w_i = 0 with everything else as it was. U is the
-validation utility (mean log-likelihood) of the trained flow, its points driven by the training
-population.
-Starting from λ_K = ∂U/∂z_K, one vector–Jacobian product a step,
+weights v of the realised run. To leave i out is to set w_i = 0 and to keep everything else. U is
+the validation utility (mean log-likelihood) of the trained flow; the training population drives the
+validation points. Starting from λ_K = ∂U/∂z_K, one vector–Jacobian product per step,
 
     (λ_k, dU/dw +=) = λ_{k+1} ∂F_k/∂(z_k, w),
 
@@ -70,8 +69,8 @@ def evaluate(
 ) -> Evaluation:
     """The flow with parameters `flat` (P,) and participation `weights` (n,) on validation points.
 
-    These are driven by the aggregate of the training population, in which point i has the share
-    w_i v_i. Training points are streamed, only their states are kept.
+    The aggregate of the training population drives the validation points; point i has the share
+    w_i v_i in it. Training points are streamed, and only their states are kept.
     """
     flow, data, n = run.flow, run.data, len(run.data.rows)
     params, mass = flow.unpack(flat), weights * run.weights()
@@ -94,7 +93,7 @@ def utility_gradient(
 ) -> UtilityGradient:
     """U of `evaluate` and its derivatives.
 
-    Here the dependence of μ on the states is not frozen: this is a plain derivative of a number.
+    Here the aggregate μ is not frozen: its dependence on the states is differentiated too.
     """
     flow, data = run.flow, run.data
     params, n, a_dt = flow.unpack(flat), len(data.rows), flow.interaction * flow.dt

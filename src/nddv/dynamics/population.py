@@ -1,8 +1,8 @@
 """The scoring pass: all training points moving together, streamed in chunks.
 
-The only coupling between points is μ_s, so a pass keeps the states (n, W) of one Euler time and
-nothing else: rows are read, and what a control needs inside a step is made and dropped, chunk by
-chunk. Every Euler step goes twice over the states, once for μ_s and once to move them.
+Points influence each other only through μ_s. So a pass keeps nothing but the states (n, W) of one
+Euler time. It reads the rows chunk by chunk, and it drops the intermediate results of a control
+after each chunk. Every Euler step goes over the states twice: once for μ_s, once to move them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from nddv.dynamics.flow import Flow, Parameters, euler_step, mean_state, rollout
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.seeds import NormalSource, normal
 
-CHUNK = 2048  # keeps what a control needs inside the processor caches
+CHUNK = 2048  # rows; intermediate results of a control then fit in the processor caches
 SMALLEST_CHUNK = 16  # see NormalSource
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Of a pass: sensitivities s_i and costs Φ_i, (n,); outputs (n, C); the path of μ."""
+    """Results of a pass: sensitivities s_i and costs Φ_i, (n,); outputs (n, C); the path of μ."""
 
     sensitivities: Tensor
     costs: Tensor
@@ -34,7 +34,7 @@ class Scores:
 
 
 def chunks(n: int) -> Iterator[slice]:
-    """Slices that cover range(n), none of them tiny but where n is."""
+    """Slices that cover range(n). None has fewer than SMALLEST_CHUNK rows, unless n has."""
     start = 0
     while start < n:
         stop = n if n - start < CHUNK + SMALLEST_CHUNK else start + CHUNK
@@ -109,8 +109,8 @@ def score(
 class TimeResolved:
     """−X_{i,t}·Y_{i,t} per Euler time t = 0 … S, (S+1, n); and max_i ‖Y_{i,0}‖/‖Y_{i,S}‖.
 
-    The growth is that of the recursion itself: Y_{i,0} is what it makes of Y_{i,S} alone, without
-    the running cost, which keeps feeding the co-state of points whose Y_{i,S} has vanished.
+    The growth is that of the recursion alone: its Y_{i,0} starts from Y_{i,S} and leaves out the
+    running cost, which adds to the co-state even of points whose Y_{i,S} has vanished.
     """
 
     sensitivities: Tensor

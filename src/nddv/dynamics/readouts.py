@@ -1,97 +1,132 @@
-"""Readouts: how a realised run becomes one value per training point.
+"""The registry of readouts: how a trained run becomes one value per training point.
 
-- `terminal`, the paper's score: s_i = −X_{i,S}·Y_{i,S} of the frozen run (Eq. utility).
-- `path`: the terminal score after every epoch, standardised over the data set and averaged up to
-  the epoch of best meta accuracy (the paper's path-integrated sensitivities, its future work;
-  `nddv.dynamics.training.best_epoch` says which epoch that is).
-- `participation`: dU/dw_i by adjoint replay (nddv.dynamics.participation).
+A new readout is one function in `nddv.dynamics.reading` and one entry here. The estimator, the
+command line, the methods ``nddv-<readout>``, figures and pages read this registry. Functions are
+named, not imported: the Snakefile reads the registry inside Snakemake's own environment.
 
-Each comes with M_traj independent scoring paths (Corollary numerical_score_error): the rows of the
-(M, n) arrays below.
+What computes values imports this module inside functions only, so that a new title reruns nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
-import torch
-from torch import Tensor
+from nddv.support.wording import pick
 
-from nddv.dynamics.participation import participation
-from nddv.dynamics.population import Scores, TimeResolved, score_layers
-from nddv.dynamics.rows import Rows
-from nddv.dynamics.schedule import SCORING
-from nddv.dynamics.seeds import derive
-from nddv.dynamics.training import Run, best_epoch
-
-READOUTS = ("terminal", "path", "participation")
-
-ORIENTATION = -1.0
-"""The paper's one global sign. Φ is a loss, so s_i = X_S·∇Φ_i is large where the loss grows along
-the point's own direction: a mislabelled point. Values are higher for better points, hence −1."""
+PAPER = "Liang et al., Neural Dynamic Data Valuation via Stochastic State-Adjoint Trajectories"
+CLASSIFICATION, REGRESSION = "classification", "regression"
 
 
-def center(sensitivities: Tensor) -> Tensor:
-    """φ_i = s_i − (N−1)⁻¹ Σ_{j≠i} s_j along the last axis (Eq. dynamic_dv): sums to zero."""
-    n = sensitivities.shape[-1]
-    return (sensitivities - sensitivities.mean(-1, keepdim=True)) * (n / (n - 1))
+@dataclass(frozen=True)
+class Readout:
+    """One way to read values out of a trained run.
+
+    Attributes
+    ----------
+    name : as in `NDDV(readout=...)`; the method is called ``nddv-<name>``.
+    title : as in figures and tables for people.
+    meaning : what the number is, after "it is ".
+    says : what the number tells of a row, after "It says ".
+    citation : where it comes from.
+    needs : parts of the problem that it reads.
+    cost : how its time grows with n points and E epochs.
+    function : ``"module:function"``, called with what was trained, M and a progress callback.
+    low_is_bad : tasks in which a low value means a bad row.
+    default_for : tasks in which the command line takes it unless told otherwise.
+    replays : passes back through all training steps that a trajectory takes.
+    variant : whether it is read out of the fits of variants (`nddv.methods.variants`).
+    colour, style, marker : its look in figures.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    says: str
+    citation: str
+    needs: tuple[str, ...]
+    cost: str
+    function: str
+    low_is_bad: frozenset[str]
+    colour: str
+    style: str
+    marker: str
+    default_for: frozenset[str] = frozenset()
+    replays: int = 0
+    variant: bool = False
+
+    def load(self) -> Callable[..., Any]:
+        """The function that computes it."""
+        module, _, name = self.function.partition(":")
+        return getattr(import_module(module), name)
 
 
-def terminal_sensitivities(run: Run, trajectories: int = 1) -> Tensor:
-    """Oriented terminal sensitivities of the frozen run, (M, n) in float64."""
-    return torch.stack([_oriented(run.score(m)) for m in range(trajectories)])
-
-
-def _oriented(scores: Scores) -> Tensor:
-    return ORIENTATION * scores.sensitivities.double()
-
-
-class PathIntegral:
-    """An observer of training that keeps the standardised terminal scores of every epoch."""
-
-    def __init__(self, trajectories: int = 1):
-        self.trajectories = trajectories
-        self.epochs: list[Tensor] = []  # (M, n) each
-
-    def __call__(self, run: Run, scores: Scores) -> None:
-        paths = [scores, *(run.score(m) for m in range(1, self.trajectories))]
-        s = torch.stack([_oriented(p) for p in paths])
-        spread = s.std(dim=1, keepdim=True).clamp_min(1e-300)
-        s = (s - s.mean(dim=1, keepdim=True)) / spread
-        self.epochs.append(s.to(run.flat.dtype))
-
-    def sensitivities(self, run: Run) -> Tensor:
-        """Mean score up to the best epoch, (M, n) in float64."""
-        last = best_epoch(run.history)
-        return torch.stack(self.epochs[: last + 1]).double().mean(0)
-
-
-class LayerTrace:
-    """An observer that keeps the scores φᵏ_{i,t} (Eq. layer_epoch_phi) of every epoch."""
-
-    def __init__(self) -> None:
-        self.values: list[Tensor] = []  # per epoch (S+1, n), centred and oriented
-
-    def __call__(self, run: Run, scores: Scores) -> None:
-        layers = time_resolved(run, scores)
-        self.values.append(center(ORIENTATION * layers.sensitivities.double()))
-
-
-def time_resolved(run: Run, scores: Scores) -> TimeResolved:
-    """State–adjoint pairings at every Euler time along the path of `scores`."""
-    d = run.data
-    seed = derive(run.seed, SCORING, 0)
-    return score_layers(run.flow, run.flat, d.rows, d.y, d.loss, seed, scores.aggregates)
-
-
-def participation_sensitivities(
-    run: Run,
-    valid: Rows,
-    valid_y: Tensor,
-    trajectories: int = 1,
-    tick: Callable[[], object] | None = None,
-) -> Tensor:
-    """dU/dw of M independent evaluation paths of U, (M, n) in float64."""
-    return torch.stack(
-        [participation(run, valid, valid_y, m, tick).double() for m in range(trajectories)]
+READOUTS: dict[str, Readout] = {
+    readout.name: readout
+    for readout in (
+        Readout(
+            name="terminal",
+            title="NDDV, terminal (the paper's score)",
+            meaning="the paper's score, the sensitivity of the terminal loss to each row at the "
+            "end of training",
+            says="how a row fits what the others teach",
+            citation=PAPER,
+            needs=("train", "meta"),
+            cost="E·n",
+            function="nddv.dynamics.reading:terminal",
+            # radial scores follow the loss only where it is monotone along the state
+            low_is_bad=frozenset({CLASSIFICATION}),
+            colour="#D55E00",
+            style="--",
+            marker="s",
+            variant=True,
+        ),
+        Readout(
+            name="path",
+            title="NDDV, path-integrated",
+            meaning="the sensitivity of the terminal loss to each row, standardised at every epoch "
+            "and averaged over training up to the epoch that the meta score chooses",
+            says="how a row fits what the others teach",
+            citation=f"{PAPER}, its future work",
+            needs=("train", "meta"),
+            cost="E·n",
+            function="nddv.dynamics.reading:path",
+            low_is_bad=frozenset({CLASSIFICATION}),
+            default_for=frozenset({CLASSIFICATION}),
+            colour="#0072B2",
+            style="-",
+            marker="o",
+            variant=True,
+        ),
+        Readout(
+            name="participation",
+            title="NDDV, participation derivative",
+            meaning="the derivative of the utility on the validation data with respect to each "
+            "row's weight in this very training run",
+            says="whether more weight on a row would have helped or harmed on the validation data, "
+            "compared with the mean row",
+            citation=f"{PAPER}; replay as in Engstrom et al. (2025), arXiv 2503.13751",
+            needs=("train", "meta", "valid"),
+            cost="E·n, about three fits",
+            function="nddv.dynamics.reading:participation",
+            low_is_bad=frozenset({CLASSIFICATION, REGRESSION}),
+            default_for=frozenset({REGRESSION}),
+            replays=1,
+            colour="#009E73",
+            style="-.",
+            marker="^",
+        ),
     )
+}
+
+
+def get_readout(name: str) -> Readout:
+    """Look a readout up by name; the error suggests the nearest."""
+    return pick(READOUTS, name, "readout")
+
+
+def default_readout(task: str) -> Readout:
+    """The readout to take for a task unless told otherwise."""
+    return next(readout for readout in READOUTS.values() if task in readout.default_for)

@@ -1,14 +1,14 @@
 """Meta-learned sample weights v_i = V_θ(q_i) and the updates of θ (Algorithm 1, lines 5–8).
 
-q_i is the terminal cost of point i at its latest visit, a number that is frozen before the weight
-is evaluated (the paper takes it from the current forward pass, which would need v_i first).
-v_i enters the dynamics through μ_s(θ) = B⁻¹ Σ v_i X_{i,s} only.
+q_i is the terminal cost of point i at its latest visit. It is frozen before the weight is
+evaluated. (The paper takes it from the current forward pass, but that pass needs v_i first.) v_i
+enters the dynamics only through μ_s(θ) = B⁻¹ Σ v_i X_{i,s}.
 
 A trap in Algorithm 1: with the drift a(μ − X) + ψ_s(X) and *recorded* states, ∇_ψH does not contain
 μ, so the printed hypergradient ∇_θ ℓ(ψ̂(θ)) is identically zero (test_dynamics_reweighting.py shows
-it). Here the look-ahead is real: the states are rolled forward again under μ(θ), and the
-Hamiltonian gradient is taken along that path, so that ψ̂ depends on θ. The meta points are driven by
-the aggregate frozen at θ_k: their loss depends on θ through ψ̂ alone, as in Eq. bilevel.
+it). Here the states are rolled forward again under μ(θ), and the Hamiltonian gradient is taken
+along that path. So ψ̂ does depend on θ. The meta points are driven by the aggregate frozen at θ_k,
+so their loss depends on θ through ψ̂ alone, as in Eq. bilevel.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from nddv.dynamics.costs import running, terminal
 from nddv.dynamics.flow import Flow, Path, rollout
 from nddv.dynamics.linear import projections
 from nddv.dynamics.optimizers import clip_norm
-
-REWEIGHTINGS = ("lookahead", "penalty", "none")
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class Batch:
     noise: Tensor
 
     def first(self, count: int) -> Batch:
-        """The first points of the batch: all, if there are no more."""
+        """The first `count` points of the batch, or all if it has fewer."""
         return Batch(self.x[..., :count, :], self.y[..., :count], self.noise[..., :count, :])
 
 
@@ -70,8 +68,9 @@ class MetaProblem:
     """What one update of θ looks at: parameters ψ, a training batch, its signals, a meta batch.
 
     flat: ψ; signals: (B,) frozen terminal signals q of the training batch; rate: α of the
-    look-ahead step, whose gradient is clipped as the real one is. Stacked models look each at
-    their own batches, and share nothing: the gradient of the sum of their losses is theirs each.
+    look-ahead step, whose gradient is clipped like that of a training step. Stacked models have
+    their own batches and share nothing. So the gradient of the sum of their losses consists of
+    their own gradients.
     """
 
     flow: Flow
@@ -110,7 +109,7 @@ class MetaProblem:
         return (costs + running(path.outputs, self.flow.running_cost, self.flow.dt)).mean(-1)
 
     def meta_loss(self, flat: Tensor, aggregates: Sequence[Tensor]) -> Tensor:
-        """Mean terminal cost of the meta batch, driven by a given aggregate path."""
+        """Mean terminal cost of the meta batch, driven by an aggregate path."""
         return self._roll(flat, self.meta, aggregates=aggregates)[1].mean(-1)
 
     def _roll(self, flat: Tensor, batch: Batch, **driver: Any) -> tuple[Path, Tensor]:
@@ -134,8 +133,8 @@ def lookahead_gradient(problem: MetaProblem, theta: Tensor) -> Tensor:
 def penalty_gradient(problem: MetaProblem, theta: Tensor, penalty: float) -> Tensor:
     """∇_θ of the first-order surrogate λ[g(θ, ψ) − g(θ, ψ̂)] (Eq. first_order_penalty).
 
-    ψ̂ follows the inner objective g by one step, ψ the whole surrogate g + ℓ_meta/λ by one step;
-    first derivatives only.
+    ψ̂ is one step along the inner objective g, ψ one step along the whole surrogate g + ℓ_meta/λ.
+    Only first derivatives are used.
     """
     with torch.no_grad():
         inner = problem.inner(theta)

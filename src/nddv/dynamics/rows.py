@@ -1,6 +1,6 @@
-"""Rows of a data matrix, standardised batch by batch so that no second copy of the data is made.
+"""Rows of a data matrix, standardised batch by batch: there is no second copy of the data.
 
-The matrix may be larger than memory: rows stored on disk are read batch by batch as well.
+The matrix may be larger than memory: rows on disk are read batch by batch as well.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Index = NDArray[np.intp]
 class Rows:
     """Rows of an (N, d) matrix, dense, sparse or on disk, with the map that standardises them.
 
-    Standardisation is fitted on training rows; features that are constant there become 0 in every
+    Standardisation is fitted on training rows. Features that are constant there become 0 in every
     other set too (a tiny standard deviation would blow them up). The rows are then scaled to a
-    mean squared norm of `energy`: the speed at which the encoder learns is proportional to it, and
-    with plain standardised rows it would grow with the number of features.
+    mean squared norm of `energy`. The encoder learns at a speed proportional to this norm; without
+    the scaling, the speed would grow with the number of features.
 
-    matrix : torch tensor, scipy CSR or `StoredRows`, in the precision in which it was given.
-    index : which of its rows these are; None for all.
-    mean, inverse_scale : (d,) in the precision of the matrix: batches are centred before the cast.
+    matrix : torch tensor, scipy CSR or `StoredRows`, in its own precision.
+    index : which rows of the matrix these are; None for all.
+    mean, inverse_scale : (d,) in the precision of the matrix; batches are centered before the cast.
     dtype : of the batches.
     """
 
@@ -52,8 +52,8 @@ class Rows:
     ) -> Rows:
         """Training rows, standardised by their own mean and standard deviation."""
         mean, std = _moments(x, index)
-        # a constant column has a spread of a few units in the last place of its mean; and the
-        # inverse of what is hardly a number would not be one
+        # a constant column may have a spread of a few units in the last place of its mean, and the
+        # inverse of a number near the smallest would not be finite
         numbers = np.finfo(x.dtype)
         varies = std > np.maximum(8 * numbers.eps * np.abs(mean), 1e4 * numbers.tiny)
         if not varies.any():

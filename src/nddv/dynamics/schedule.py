@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from math import ceil
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from nddv.dynamics.choices import REWEIGHTINGS
 from nddv.dynamics.flow import Flow
-from nddv.dynamics.reweighting import REWEIGHTINGS
 from nddv.dynamics.seeds import derive, generator, normal
 
 # addresses of a run's random draws
 INIT, ORDER, NOISE, META, SCORING = range(5)
+
+STORED_BLOCK = 256  # rows on disk that are read together: half a megabyte of 500 features
 
 
 @dataclass(frozen=True)
@@ -27,24 +30,32 @@ class Training:
         larger blocks let rows that are stored on disk be read in contiguous pieces.
     """
 
-    epochs: int = 20
-    batch_size: int = 64
-    max_steps: int = 5000
-    block_size: int = 1
-    optimizer: str = "sgd"
-    learning_rate: float = 0.05
-    schedule: str = "linear"
-    weight_decay: float = 0.1
-    momentum: float = 0.9
-    epsilon: float = 1e-4
-    clip: float = 1.0
-    pairing: str = "exact"
-    reweighting: str = "lookahead"
-    meta_every: int = 10
-    meta_batch_size: int = 64
-    meta_hidden: int = 16
-    meta_learning_rate: float = 0.01
-    penalty: float = 10.0
+    epochs: int
+    batch_size: int
+    max_steps: int
+    block_size: int
+    optimizer: str
+    learning_rate: float
+    schedule: str
+    weight_decay: float
+    momentum: float
+    epsilon: float
+    clip: float
+    pairing: str
+    reweighting: str
+    meta_every: int
+    meta_batch_size: int
+    meta_hidden: int
+    meta_learning_rate: float
+    penalty: float
+
+    @classmethod
+    def of(cls, settings: Any, stored: bool = False) -> Training:
+        """The training of some settings; `stored`: the rows are on disk."""
+        own = {f.name: getattr(settings, f.name) for f in fields(cls)}
+        if own["block_size"] == "auto":
+            own["block_size"] = STORED_BLOCK if stored else 1
+        return cls(**own)
 
     def __post_init__(self) -> None:
         if self.reweighting not in REWEIGHTINGS:
@@ -61,8 +72,8 @@ class Schedule:
     batch_size: int
     epochs: int
     seed: int
-    max_steps: int = 5000
-    block_size: int = 1
+    max_steps: int
+    block_size: int
 
     @classmethod
     def of(cls, training: Training, n: int, seed: int) -> Schedule:

@@ -25,8 +25,8 @@ from nddv.dynamics.rows import Rows
 from nddv.dynamics.schedule import INIT, META, SCORING, Schedule, Training
 from nddv.dynamics.seeds import derive, generator
 
-# Points of a batch that an update of θ looks at: enough for a direction. An update takes about
-# three times as long as a training step on as many points.
+# Points of a batch that an update of θ looks at: they are enough for a direction. An update takes
+# about three times as long as a training step on as many points.
 LOOKED_AHEAD = 512
 
 
@@ -142,8 +142,8 @@ def train(
 ) -> Run:
     """Fit the flow by Algorithm 1.
 
-    observe(run, scores) is called after every epoch. `checkpoint_every` keeps the state before
-    every so manieth step, for the participation readout; None keeps the first only.
+    observe(run, scores) is called after every epoch. With `checkpoint_every` = k the state before
+    every k-th step is kept, for the participation readout; None keeps only the first.
     """
     observers = None if observe is None else [observe]
     (run,) = train_together(flow, training, [data], [seed], observers, checkpoint_every)
@@ -161,8 +161,8 @@ def train_together(
 ) -> list[Run]:
     """Fit a flow to each of several data sets of the same shape, as `train` does, all in step.
 
-    The runs share nothing but the clock: their parameters are stacked, so that an operation serves
-    all of them, and each gives what it gives alone, to rounding.
+    Their parameters are stacked, so one operation serves all runs. Otherwise the runs share
+    nothing: each gives what it would give alone, to rounding.
     """
     runs = [_start(flow, training, d, s) for d, s in zip(data, seeds, strict=True)]
     stack = _Stack(runs, checkpoint_every)
@@ -192,7 +192,7 @@ class _Stack:
         self.done = 0
 
     def step(self, indices: Sequence[Tensor]) -> Tensor:
-        """One training step, of every run on its own batch; sums (K,) of their terminal costs."""
+        """One step of every run, each on its own batch; returns sums (K,) of terminal costs."""
         index = [i.to(self.flat.device) for i in indices]
         batch = _stack_batches(
             [run.batch(self.done, i) for run, i in zip(self.runs, index, strict=True)]
@@ -220,7 +220,7 @@ class _Stack:
         return result.terminal.costs.sum(-1).reshape(-1)
 
     def _note(self, v: Tensor) -> None:
-        """Keep what a replay of this step needs: its weights, and now and then the state."""
+        """Keep what a replay of this step needs: its weights and, at checkpoints, the state."""
         for run, weights in zip(self.runs, _unstack(v, self.runs), strict=True):
             run.visit_weights.append(weights)
         if self.done == 0 or (self.checkpoint_every and self.done % self.checkpoint_every == 0):
@@ -231,13 +231,13 @@ class _Stack:
     def hand_over(self) -> None:
         """Give every run its part of what was learned."""
         parts = (self.flat, self.reweighting.theta, self.signals)
-        own = zip(*(_unstack(part, self.runs) for part in parts), strict=True)
-        for run, found in zip(self.runs, own, strict=True):
-            run.flat, run.theta, run.signals = found
+        learned = zip(*(_unstack(part, self.runs) for part in parts), strict=True)
+        for run, own in zip(self.runs, learned, strict=True):
+            run.flat, run.theta, run.signals = own
 
 
 def _stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors of several runs, stacked; that of a single run as it is."""
+    """The tensors of several runs, stacked; a single tensor stays as it is."""
     return tensors[0] if len(tensors) == 1 else torch.stack(list(tensors), axis)
 
 
@@ -289,8 +289,8 @@ def _quality(on_meta: Scores, data: Data) -> dict[str, float]:
 def best_epoch(history: Sequence[dict[str, float]]) -> int:
     """The last epoch whose meta accuracy is within one standard error of the best.
 
-    A hundred meta points cannot tell smaller differences apart, and the very best epoch would be
-    a matter of luck. For regression minus the meta loss stands for the accuracy.
+    A hundred meta points cannot tell smaller differences apart, so the very best epoch would be a
+    matter of luck. For regression, minus the meta loss stands in for the accuracy.
     """
     merit = [row.get("meta_accuracy", -row["meta_loss"]) for row in history]
     best = max(range(len(merit)), key=merit.__getitem__)

@@ -7,54 +7,35 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.population import Scores
-from nddv.dynamics.readouts import (
-    READOUTS,
-    LayerTrace,
-    PathIntegral,
-    participation_sensitivities,
-    terminal_sensitivities,
-)
+from nddv.dynamics.reading import LayerTrace, PathIntegral, Tick, Trained
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.schedule import Training
 from nddv.dynamics.training import Data, Observer, Run, train_together
+from nddv.support.wording import InputError
 
 if TYPE_CHECKING:
     from nddv.estimator.nddv import NDDV
 
 
 @dataclass(frozen=True)
-class Fold:
+class Fold(Trained):
     """A run on the training points `index`, and what its readouts need."""
 
-    run: Run
     index: NDArray[np.intp]
-    valid: Rows
-    valid_y: Tensor
-    path: PathIntegral
     trace: LayerTrace | None
 
-    def sensitivities(
-        self, readout: str, trajectories: int, tick: Callable[[], object] | None = None
-    ) -> NDArray[np.float64]:
+    def sensitivities(self, readout: str, tick: Tick = lambda: None) -> NDArray[np.float64]:
         """Oriented sensitivities (M, len(index)) under one readout."""
-        if readout == "path":
-            found = self.path.sensitivities(self.run)
-        elif readout == "terminal":
-            with torch.no_grad():
-                found = terminal_sensitivities(self.run, trajectories)
-        elif readout == "participation":
-            found = participation_sensitivities(
-                self.run, self.valid, self.valid_y, trajectories, tick
-            )
-        else:
-            raise ValueError(f"unknown readout {readout!r}: choose one of {', '.join(READOUTS)}")
-        return np.asarray(found.numpy(force=True), dtype=np.float64)
+        # imported here, so that a new title in the registry is no change of what computes values
+        from nddv.dynamics.readouts import get_readout
+
+        read = get_readout(readout).load()
+        return np.asarray(read(self, tick).numpy(force=True), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -118,7 +99,7 @@ def train_folds(plans: Sequence[FoldPlan], on_epoch: Callable[[Run], None]) -> l
         first.checkpoint_every,
     )
     return [
-        Fold(run, plan.index, plan.valid, plan.valid_y, path, trace)
+        Fold(run, plan.valid, plan.valid_y, plan.trajectories, path, plan.index, trace)
         for run, plan, path, trace in zip(runs, plans, paths, traces, strict=True)
     ]
 
@@ -138,8 +119,8 @@ def held_out_parts(
         parts[1].append(members[size : 2 * size])
     first, second = (np.sort(np.concatenate(p)) for p in parts)
     if len(first) == 0:
-        raise ValueError(
-            "no class has three points, so none can be held out: give X_meta and y_meta"
+        raise InputError(
+            "no class has three points, so none can be held out: give meta data", X_meta=None
         )
     return first, second
 
@@ -158,13 +139,11 @@ def single_fold(model: NDDV) -> Fold:
 
     Without meta data a model has two runs, neither of which holds all points: an error.
     """
-    folds = getattr(model, "_folds", None)
-    if not folds:
+    if not hasattr(model, "folds_"):
         raise ValueError("the model is not fitted: call fit first")
-    if len(folds) > 1:
+    if len(model.folds_) > 1:
         raise ValueError(
             "the model was fitted without meta data, by two runs on parts of the points, so that "
             "there is no one run to repeat: fit it with X_meta and y_meta"
         )
-    fold: Fold = folds[0]
-    return fold
+    return model.folds_[0]

@@ -2,19 +2,24 @@
 
 A batch of 64 points does not fill a GPU, and on a processor a good part of a step is the start of
 its operations. Models that share sizes and settings are therefore trained in step, with their
-parameters stacked (`nddv.dynamics.training.train_together`).
+parameters stacked (`nddv.dynamics.training.train_together`). One model is a group of one.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from nddv.estimator.folds import FoldPlan, train_folds
-from nddv.estimator.nddv import NDDV, epoch_counter
+from nddv.dynamics.training import Run
+from nddv.estimator.folds import train_folds
+from nddv.estimator.planning import Plan, plan_fit
+from nddv.estimator.results import Fitted, fitted_attributes
+
+if TYPE_CHECKING:
+    from nddv.estimator.nddv import NDDV
 
 
 def fit_together(
@@ -26,7 +31,7 @@ def fit_together(
     ----------
     models : estimators. Those that agree in all settings but `random_state`, and whose data have
         the same sizes, are trained in step; others in groups of their own.
-    data : for each model the arguments of `fit`: X and y, and as one has them X_meta and so on.
+    data : for each model the arguments of `fit`: X and y, and if there are any X_meta and so on.
 
     Notes
     -----
@@ -37,29 +42,41 @@ def fit_together(
         raise ValueError(f"{len(models)} models need as many data sets, not {len(data)}")
     if len({id(model) for model in models}) != len(models):
         raise ValueError("the same model is given twice: make one for each data set")
-    names = ("X_meta", "y_meta", "X_valid", "y_valid")
-    given = [{**dict.fromkeys(names), **arguments} for arguments in data]
-    plans = [model._plan(**arguments) for model, arguments in zip(models, given, strict=True)]
-    total = sum(model.epochs * len(own) for model, own in zip(models, plans, strict=True))
-    with tqdm(total=total, desc="training", unit="step", disable=not progress) as bar:
-        for members in _groups(plans):
-            _fit_group([models[k] for k in members], [plans[k] for k in members], bar)
+    for group in fit_groups(models, data, progress):
+        for model in group:
+            model.record_["fitted_together"] = len(group)
     return list(models)
 
 
-def _groups(plans: Sequence[Sequence[FoldPlan]]) -> list[list[int]]:
-    """Positions of the models that can be trained in step."""
-    groups: dict[Any, list[int]] = {}
-    for position, own in enumerate(plans):
-        groups.setdefault(tuple(plan.shape for plan in own), []).append(position)
-    return list(groups.values())
+def fit_groups(
+    models: Sequence[NDDV], data: Sequence[Mapping[str, Any]], progress: bool
+) -> list[list[NDDV]]:
+    """Fit models to their data; gives those that were trained in step, group by group."""
+    groups: dict[Any, list[tuple[NDDV, Plan]]] = {}
+    total = 0
+    for model, arguments in zip(models, data, strict=True):
+        for name in Fitted.__annotations__:  # of an earlier fit
+            model.__dict__.pop(name, None)
+        plan = plan_fit(model, **arguments)
+        total += model.epochs * len(plan.folds)
+        groups.setdefault(tuple(fold.shape for fold in plan.folds), []).append((model, plan))
+    with tqdm(total=total, desc="training", unit="step", disable=not progress) as bar:
+        for group in groups.values():
+            _fit_group(group, bar)
+    return [[model for model, _ in group] for group in groups.values()]
 
 
-def _fit_group(models: Sequence[NDDV], plans: Sequence[Sequence[FoldPlan]], bar: tqdm) -> None:
+def _fit_group(group: Sequence[tuple[NDDV, Plan]], bar: tqdm) -> None:
     start = time.perf_counter()
-    by_fold = [train_folds(same, epoch_counter(bar)) for same in zip(*plans, strict=True)]
-    for model, *folds in zip(models, *by_fold, strict=True):
-        model._finish(folds, bar)
-    seconds = (time.perf_counter() - start) / len(models)
-    for model in models:
-        model.record_.update(seconds=round(seconds, 4), fitted_together=len(models))
+
+    def count(run: Run) -> None:
+        bar.set_postfix(loss=f"{run.history[-1]['train_loss']:.3f}", refresh=False)
+        bar.update()
+
+    plans = zip(*(plan.folds for _, plan in group), strict=True)
+    trained = [train_folds(same, count) for same in plans]
+    for (model, plan), *folds in zip(group, *trained, strict=True):
+        model.__dict__.update(fitted_attributes(model, plan, folds, bar))
+    seconds = (time.perf_counter() - start) / len(group)
+    for model, _ in group:
+        model.record_["seconds"] = round(seconds, 4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from typing import Any
 
 import numpy as np
@@ -11,94 +10,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nddv.support.stored import StoredRows
-from nddv.support.wording import nearest
+from nddv.support.wording import InputError, one_line, shown
 
 MINIMUM_ROWS = 10
 PIECE = 16384  # rows that are looked at together
 FARTHEST = 1e12  # standard deviations of y that other targets may lie away
-FLOAT32_END = 3e38
-LARGEST = 1_000_000  # of a setting that counts something: more is a slip, or beyond any memory
-TASKS = ("auto", "classification", "regression")
-CHOICES: dict[str, tuple[Any, ...]] = {
-    "readout": ("terminal", "path", "participation"),
-    "task": TASKS,
-    "control": ("kan", "mlp", "open_loop"),
-    "nu": (0.5, 1.5, 2.5, np.inf),
-    "optimizer": ("adamw", "sgd"),
-    "schedule": ("constant", "linear", "cosine"),
-    "pairing": ("exact", "literal"),
-    "reweighting": ("lookahead", "penalty", "none"),
-    "checkpoints": ("auto", "all", "sqrt"),
-    "dtype": ("float32", "float64"),
-    "device": ("auto", "cpu", "cuda"),
-    "layer_trace": (False, True),
-    "progress": (False, True),
-}
-POSITIVE_INTEGERS = (
-    *("width", "steps", "hidden", "epochs", "batch_size", "trajectories"),
-    *("max_steps", "meta_every", "meta_batch_size", "meta_hidden"),
-)
-POSITIVE = (
-    *("horizon", "input_energy", "reach", "learning_rate", "epsilon", "clip"),
-    *("meta_learning_rate", "penalty"),
-)
-NOT_NEGATIVE = ("interaction", "diffusion", "running_cost", "weight_decay", "momentum")
 
 
-def check_settings(settings: dict[str, Any]) -> None:
-    """Settings of the estimator that can be judged without data."""
-    for name, known in CHOICES.items():
-        _check_choice(name, settings[name], known)
-    for name in POSITIVE_INTEGERS:
-        if not (_is_integer(settings[name]) and settings[name] > 0):
-            raise ValueError(f"{name} must be a positive integer, got {_shown(settings[name])}")
-    for name in (*POSITIVE, *NOT_NEGATIVE, "meta_fraction"):
-        number = settings[name]
-        real = isinstance(number, (int, float, np.integer, np.floating))
-        # compared, not converted: a whole number may be too long for a float
-        if not real or isinstance(number, bool) or not 0 <= number < FLOAT32_END:
-            raise ValueError(f"{name} must be a finite number >= 0, got {_shown(number)}")
-        if number == 0 and name in POSITIVE:
-            raise ValueError(f"{name} must be positive")
-    if not (_is_integer(settings["centers"]) and settings["centers"] > 1):
-        raise ValueError(f"centers must be an integer above 1, got {_shown(settings['centers'])}")
-    for name in ("centers", *POSITIVE_INTEGERS):
-        if settings[name] > LARGEST:
-            raise ValueError(f"{name} must be at most {LARGEST:,}, got {_shown(settings[name])}")
-    if settings["momentum"] >= 1:
-        raise ValueError(f"momentum must be below 1, got {settings['momentum']!r}")
-    if not 0 < settings["meta_fraction"] <= 0.5:
-        raise ValueError(f"meta_fraction must be in (0, 0.5], got {settings['meta_fraction']!r}")
-    block = settings["block_size"]
-    whole = _is_integer(block) and 0 < block <= LARGEST
-    if not (whole or (isinstance(block, str) and block == "auto")):
-        raise ValueError(f'block_size must be a positive integer or "auto", got {_shown(block)}')
-    seed = settings["random_state"]
-    if seed is not None and not (_is_integer(seed) and 0 <= seed < 2**63):
-        raise ValueError(f"random_state must be an integer >= 0 or None, got {_shown(seed)}")
-
-
-def _check_choice(name: str, value: Any, known: tuple[Any, ...]) -> None:
-    # the type is looked at first: an array is neither equal to a word nor unequal
-    if isinstance(value, (str, int, float, np.bool_)) and value in known:
-        return
-    near = nearest(value, map(str, known)) if isinstance(value, str) else None
-    if near is not None:
-        raise ValueError(f"unknown {name} {value!r}; did you mean {near!r}?")
-    names = ", ".join(map(str, known))
-    raise ValueError(f"unknown {name} {_shown(value)}: choose one of {names}")
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _shown(value: Any) -> str:
-    """Anything in one short line."""
-    try:
-        return " ".join(reprlib.repr(value).split())
-    except Exception:  # an object may not be able to say what it is
-        return f"something of type {type(value).__name__}"
+class NotNumeric(ValueError, TypeError):
+    """An entry of the features is no number; numpy and scikit-learn raise a TypeError for some."""
 
 
 def check_features(x: Any, name: str, columns: list[str] | None = None) -> Any:
@@ -128,7 +48,9 @@ def check_features(x: Any, name: str, columns: list[str] | None = None) -> Any:
         x = x if isinstance(x, StoredRows) else _dense(x, name)
         values = x
     if x.shape[1] == 0:
-        raise ValueError(f"{name} has no columns")
+        raise ValueError(
+            f"{name} has 0 feature(s) (shape={x.shape}) while a minimum of 1 is required."
+        )
     pieces = (slice(i, i + PIECE) for i in range(0, len(values), PIECE))
     bad = next((piece for piece in pieces if not np.isfinite(values[piece]).all()), None)
     if bad is not None:
@@ -143,6 +65,8 @@ def check_features(x: Any, name: str, columns: list[str] | None = None) -> Any:
 
 def check_targets(y: Any, rows: int, name: str, of: str) -> NDArray[Any]:
     """A one-dimensional array of `rows` labels or numbers without missing entries."""
+    if y is None:
+        raise ValueError(f"valuing requires y to be passed, but the target {name} is None")
     try:
         array = y.to_numpy() if isinstance(y, (pd.Series, pd.Index)) else np.asarray(y)
     except (TypeError, ValueError):
@@ -168,15 +92,15 @@ def check_targets(y: Any, rows: int, name: str, of: str) -> NDArray[Any]:
 
 def check_task(task: str, y: NDArray[Any]) -> str:
     """Decide between classification and regression."""
-    _check_choice("task", task, TASKS)
     if task == "auto":
         continuous = y.dtype.kind == "f" and _has_fractions(y)
         task = "regression" if continuous else "classification"
         distinct = len(np.unique(_comparable(y)))
         if not continuous and distinct > max(20, len(y) // 10):
-            raise ValueError(
-                f"y has {distinct} different values in {len(y)} rows: say task="
-                '"regression" or task="classification"'
+            raise InputError(
+                f"y has {distinct} different values in {len(y)} rows: set task to "
+                '"regression" or "classification"',
+                task=None,
             )
     if task == "regression":
         if y.dtype.kind not in "fiub":
@@ -211,16 +135,6 @@ def standardise_targets(
     return np.asarray(standard)
 
 
-def check_finite(sensitivities: NDArray[np.float64], readout: str) -> NDArray[np.float64]:
-    """Sensitivities as they are; those of a run that went astray are refused."""
-    if not (np.abs(sensitivities) < 1e300).all():
-        raise FloatingPointError(
-            f"the {readout} readout of this run is not finite: lower learning_rate, interaction, "
-            "diffusion or horizon"
-        )
-    return sensitivities
-
-
 def encode_labels(
     y: NDArray[Any], name: str, classes: NDArray[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -247,7 +161,8 @@ def encode_labels(
 def check_size(x: Any, name: str = "X") -> None:
     """Enough rows, and something that varies."""
     if x.shape[0] < MINIMUM_ROWS:
-        raise ValueError(f"{name} has {x.shape[0]} rows: valuing needs at least {MINIMUM_ROWS}")
+        samples = "1 sample" if x.shape[0] == 1 else f"{x.shape[0]} samples"
+        raise ValueError(f"{name} has {samples}: valuing needs at least {MINIMUM_ROWS}")
     if isinstance(x, StoredRows):
         return  # whether they vary is seen when they are read to be standardised
     low, high = x.min(axis=0), x.max(axis=0)
@@ -285,8 +200,7 @@ def _frame_to_array(x: pd.DataFrame, name: str) -> NDArray[Any]:
         kind = x.dtypes.iloc[position]
         if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
             raise ValueError(
-                f"column {str(column)!r} of {name} is {kind}, not numeric: "
-                "encode it (the command line `nddv value` does so by itself)"
+                f"column {str(column)!r} of {name} is {kind}, not numeric: encode it as numbers"
             )
     return x.to_numpy(dtype=np.float64, na_value=np.nan)
 
@@ -301,11 +215,14 @@ def _dense(x: Any, name: str) -> NDArray[Any]:
     if x.dtype == object:
         try:
             x = x.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError) as error:
             row, column = _first_not_numeric(x)
-            raise ValueError(
-                f"{name} is not numeric: row {row}, column {column} holds {_shown(x[row, column])}"
+            raise NotNumeric(
+                f"{name} is not numeric: row {row}, column {column} holds "
+                f"{shown(x[row, column])} ({one_line(error)})"
             ) from None
+    if x.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} has dtype {x.dtype}")
     if x.dtype.kind not in "fiub":
         raise ValueError(f"{name} has dtype {x.dtype}: make it numeric")
     return np.ascontiguousarray(x, dtype=_precision(x.dtype))

@@ -138,8 +138,7 @@ class NDDVEvaluator(_dataval.DataEvaluator, _dataval.ModelLessMixin):  # type: i
 
     Parameters
     ----------
-    readout : as in :class:`nddv.NDDV`; unless given, ``"path"`` for classes and
-        ``"participation"`` for numbers, where "path" says nothing about good and bad.
+    readout : as in :class:`nddv.NDDV`; None: the usual one of the task, in which low is bad.
     embedding_model : of OpenDataVal, to turn documents or pictures into rows.
     random_state : seed, or numpy ``RandomState`` to draw one from.
     parameters : of :class:`nddv.NDDV`.
@@ -168,14 +167,14 @@ class NDDVEvaluator(_dataval.DataEvaluator, _dataval.ModelLessMixin):  # type: i
     def train_data_values(self, *args: Any, **kwargs: Any) -> NDDVEvaluator:
         """Fit NDDV; the arguments are those of the prediction model."""
         # Imported here, so that a change of NDDV is no change of what run_opendataval depends on.
+        from nddv.dynamics.readouts import default_readout
         from nddv.estimator.nddv import NDDV
 
         X_train, X_valid = map(_rows, self.embeddings(self.x_train, self.x_valid))
         task, y_train, y_valid = _targets(self.y_train, self.y_valid)
-        usual = "path" if task == "classification" else "participation"
-        self.estimator = NDDV(
-            readout=self.readout or usual, task=task, random_state=self.seed, **self.parameters
-        ).fit(X_train, y_train, X_valid, y_valid)
+        readout = self.readout or default_readout(task).name
+        self.estimator = NDDV(readout, task, random_state=self.seed, **self.parameters)
+        self.estimator.fit(X_train, y_train, X_valid, y_valid)
         self.data_values = self.estimator.values_
         return self
 

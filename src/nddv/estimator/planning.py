@@ -1,0 +1,214 @@
+"""From settings and data to the runs that a fit trains: everything is checked before any work."""
+
+from __future__ import annotations
+
+import secrets
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nddv.dynamics.flow import Flow
+from nddv.dynamics.participation import checkpoint_interval
+from nddv.dynamics.rows import Rows
+from nddv.dynamics.schedule import Schedule, Training
+from nddv.dynamics.training import Data
+from nddv.estimator.folds import FoldPlan, held_out_parts
+from nddv.estimator.settings import Settings, check_settings
+from nddv.estimator.validation import (
+    check_features,
+    check_size,
+    check_targets,
+    check_task,
+    column_names,
+    encode_labels,
+    standardise_targets,
+)
+from nddv.support.stored import StoredRows
+from nddv.support.wording import InputError, InputWarning
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+NO_META = (
+    "no meta data: {fraction:.0%} of the rows are held out to stand for them, and a second run "
+    "values those rows; if you have rows that you trust, give them as meta data"
+)
+KEEP_ALL_LIMIT = 512e6  # bytes of training states that "auto" keeps for a replay
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows `index` of x (None: all) and their coded targets."""
+
+    x: Any
+    targets: NDArray[Any]
+    index: NDArray[np.intp] | None = None
+
+
+@dataclass(frozen=True)
+class Targets:
+    """How targets are coded: as indices of classes, or on the scale of the training targets."""
+
+    classes: NDArray[Any] | None
+    mean: float = 0.0
+    scale: float = 1.0
+
+    @classmethod
+    def of(cls, y: NDArray[Any], task: str) -> Targets:
+        """The coding that the training targets y (n,) call for."""
+        if task == "classification":
+            return cls(encode_labels(y, "y")[0])
+        numbers = y.astype(np.float64)
+        return cls(None, float(numbers.mean()), float(numbers.std()))
+
+    @property
+    def task(self) -> str:
+        return "regression" if self.classes is None else "classification"
+
+    def code(self, y: NDArray[Any], name: str) -> NDArray[Any]:
+        """Coded targets (n,) of y."""
+        if self.classes is None:
+            return standardise_targets(y, self.mean, self.scale, name)
+        return encode_labels(y, name, self.classes)[1]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A fit that is still to be made: what is known of the data, and the runs to train."""
+
+    seed: int
+    targets: Targets
+    columns: list[str] | None
+    folds: list[FoldPlan]
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """The fitted attributes that do not depend on the runs."""
+        known: dict[str, Any] = {
+            "task_": self.targets.task,
+            "n_features_in_": self.folds[0].flow.features,
+        }
+        if self.columns is not None:
+            known["feature_names_in_"] = np.array(self.columns, dtype=object)
+        if self.targets.classes is not None:
+            known["classes_"] = self.targets.classes
+        return known
+
+
+def plan_fit(
+    settings: Settings,
+    X: Any,
+    y: Any,
+    X_meta: Any = None,
+    y_meta: Any = None,
+    X_valid: Any = None,
+    y_valid: Any = None,
+) -> Plan:
+    """Check everything that was given, and lay out the run, or the two without meta data."""
+    check_settings(settings)
+    seed = settings.random_state
+    seed = secrets.randbits(31) if seed is None else int(seed)
+    columns = column_names(X)
+    x = check_features(X, "X")
+    check_size(x)
+    labels = check_targets(y, x.shape[0], "y", "X")
+    targets = Targets.of(labels, check_task(settings.task, labels))
+    train = Part(x, targets.code(labels, "y"))
+    sides = (("meta", X_meta, y_meta), ("valid", X_valid, y_valid))
+    meta, valid = (_check_side(*side, x.shape[1], columns, targets) for side in sides)
+    if meta is None:
+        warnings.warn(
+            InputWarning(NO_META.format(fraction=settings.meta_fraction), X_meta=None), stacklevel=4
+        )
+        parts = _two_folds(settings, train, targets, seed)
+    else:
+        parts = iter([(train, meta)])
+    folds = [_plan_fold(settings, *part, valid or part[1], targets, seed) for part in parts]
+    return Plan(seed, targets, columns, folds)
+
+
+def _check_side(
+    name: str, X: Any, y: Any, features: int, columns: list[str] | None, targets: Targets
+) -> Part | None:
+    """Meta or validation data, coded as the training data are; None if not given."""
+    if X is None and y is None:
+        return None
+    if X is None or y is None:
+        raise ValueError(f"give both X_{name} and y_{name}, or neither")
+    x = check_features(X, f"X_{name}", columns)
+    if x.shape[1] != features:
+        raise ValueError(f"X_{name} has {x.shape[1]} features, but X has {features}")
+    if x.shape[0] == 0:
+        raise ValueError(f"X_{name} has no rows")
+    labels = check_targets(y, x.shape[0], f"y_{name}", f"X_{name}")
+    return Part(x, targets.code(labels, f"y_{name}"))
+
+
+def _two_folds(
+    settings: Settings, train: Part, targets: Targets, seed: int
+) -> Iterator[tuple[Part, Part]]:
+    """Training points and meta points of two runs, each of which holds out another part."""
+    n = len(train.targets)
+    groups = np.zeros(n, dtype=int) if targets.classes is None else train.targets
+    rng = np.random.default_rng([seed, 1])
+    for held_out in held_out_parts(groups, settings.meta_fraction, rng):
+        index = np.setdiff1d(np.arange(n), held_out)
+        yield (
+            Part(train.x, train.targets[index], index),
+            Part(train.x, train.targets[held_out], held_out),
+        )
+
+
+def _plan_fold(
+    settings: Settings, train: Part, meta: Part, valid: Part, targets: Targets, seed: int
+) -> FoldPlan:
+    """One run."""
+    dtype, device = DTYPES[settings.dtype], _device(settings.device)
+    classes = targets.classes
+
+    def tensor(values: NDArray[Any]) -> torch.Tensor:
+        kind = dtype if classes is None else torch.int64
+        return torch.as_tensor(values, dtype=kind, device=device)
+
+    rows = Rows.fit(train.x, settings.input_energy, dtype, device, train.index)
+    loss = "squared_error" if classes is None else "cross_entropy"
+    meta_rows = rows.like(meta.x, meta.index)
+    data = Data(rows, tensor(train.targets), meta_rows, tensor(meta.targets), loss)
+    flow = Flow.of(settings, train.x.shape[1], 1 if classes is None else len(classes))
+    training = Training.of(settings, stored=isinstance(train.x, StoredRows))
+    n = len(train.targets)
+    return FoldPlan(
+        flow,
+        training,
+        data,
+        np.arange(n) if train.index is None else train.index,
+        rows.like(valid.x, valid.index),
+        tensor(valid.targets),
+        seed,
+        settings.trajectories,
+        settings.layer_trace,
+        _checkpoint_every(settings, flow, Schedule.of(training, n, seed).total_steps),
+    )
+
+
+def _checkpoint_every(settings: Settings, flow: Flow, steps: int) -> int:
+    """Training steps between two states that are kept for a replay."""
+    from nddv.dynamics.readouts import get_readout
+
+    moments = 3 if settings.optimizer == "adamw" else 2
+    size = sum(flow.sizes) * moments * (4 if settings.dtype == "float32" else 8)
+    limit = {"all": np.inf, "sqrt": 0.0, "auto": KEEP_ALL_LIMIT}[settings.checkpoints]
+    if settings.checkpoints == "auto" and not get_readout(settings.readout).replays:
+        limit = 0.0
+    return checkpoint_interval(steps, size, limit)
+
+
+def _device(name: str) -> torch.device:
+    if name == "cuda" and not torch.cuda.is_available():
+        raise InputError('torch sees no GPU here: set device to "auto" or "cpu"', device=None)
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)

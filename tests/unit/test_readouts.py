@@ -1,0 +1,82 @@
+"""The registry of readouts, and what reads it."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nddv
+from nddv.cli.arguments import build_parser
+from nddv.dynamics import reading
+from nddv.dynamics.readouts import READOUTS, default_readout, get_readout
+from nddv.estimator.settings import TASKS
+from nddv.support.provenance import source_hash
+
+LIBRARY = Path(nddv.__file__).parent
+
+
+@pytest.mark.parametrize("name", READOUTS)
+def test_an_entry_is_complete(name):
+    readout = get_readout(name)
+    assert readout.name == name
+    assert callable(readout.load())
+    assert readout.low_is_bad <= set(TASKS)
+    assert readout.default_for <= readout.low_is_bad
+    assert set(readout.needs) <= {"train", "meta", "valid"}
+    assert not readout.meaning.endswith(".")
+    assert not readout.says.endswith(".")
+
+
+def test_looks_and_titles_tell_readouts_apart():
+    for field in ("title", "colour", "marker"):
+        assert len({getattr(r, field) for r in READOUTS.values()}) == len(READOUTS)
+
+
+def test_every_task_has_one_default():
+    for task in TASKS:
+        assert [r for r in READOUTS.values() if task in r.default_for] == [default_readout(task)]
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    with pytest.raises(ValueError, match="unknown readout 'pth'; did you mean 'path'?"):
+        get_readout("pth")
+
+
+def test_a_new_readout_is_an_entry_and_a_function(monkeypatch):
+    """Estimator, progress and command line know it at once."""
+
+    def doubled(trained, tick):
+        for _ in range(trained.run.steps):
+            tick()
+        return 2 * reading.terminal(trained, tick)
+
+    monkeypatch.setattr(reading, "doubled", doubled, raising=False)
+    entry = replace(
+        READOUTS["terminal"],
+        name="doubled",
+        function="nddv.dynamics.reading:doubled",
+        replays=1,
+    )
+    monkeypatch.setitem(READOUTS, "doubled", entry)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 2))
+    y = (x[:, 0] > 0).astype(int)
+    model = nddv.NDDV("doubled", epochs=2, width=4, hidden=4, steps=1).fit(x, y, x, y)
+    assert model.values_ == pytest.approx(2 * model.readout_values("terminal"))
+    assert len(model.folds_[0].run.checkpoints) == model.folds_[0].run.steps
+    words = ["value", "data.csv", "--target", "y", "--readout", "doubled"]
+    assert build_parser().parse_args(words).readout == "doubled"
+
+
+def test_a_new_title_is_no_change_of_what_computes_values(tmp_path):
+    copy = shutil.copytree(LIBRARY, tmp_path / "nddv", ignore=shutil.ignore_patterns("*.pyc"))
+    modules = ("estimator.nddv", "methods.valuation", "audit.bridge", "anatomy.trajectories")
+    before = [source_hash(module, root=copy) for module in modules]
+    registry = copy / "dynamics" / "readouts.py"
+    registry.write_text(registry.read_text().replace("path-integrated", "along the path"))
+    assert [source_hash(module, root=copy) for module in modules] == before
+    assert source_hash("methods.registry", root=copy) != source_hash("methods.registry")
