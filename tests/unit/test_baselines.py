@@ -56,7 +56,7 @@ def test_knn_shapley_equals_brute_force(k, ties):
         y, y_valid = rng.integers(0, 2, n), np.array([1])
         distance = ((X - X_valid) ** 2).sum(axis=1)
         expected = brute_force_shapley(n, knn_utility(distance, y == 1, k))
-        np.testing.assert_allclose(knn_shapley(X, y, X_valid, y_valid, k), expected, atol=1e-12)
+        np.testing.assert_allclose(knn_shapley(X, y, X_valid, y_valid, k=k), expected, atol=1e-12)
 
 
 def test_tied_values_are_the_mean_over_all_orders():
@@ -77,11 +77,11 @@ def test_knn_shapley_averages_over_validation_points_and_chunks(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
     X_valid, y_valid = rng.normal(size=(11, 3)), rng.integers(0, 3, 11)
-    whole = knn_shapley(X, y, X_valid, y_valid, 5)
-    one_by_one = [knn_shapley(X, y, X_valid[[j]], y_valid[[j]], 5) for j in range(11)]
+    whole = knn_shapley(X, y, X_valid, y_valid, k=5)
+    one_by_one = [knn_shapley(X, y, X_valid[[j]], y_valid[[j]], k=5) for j in range(11)]
     np.testing.assert_allclose(whole, np.mean(one_by_one, axis=0), atol=1e-14)
     monkeypatch.setattr("nddv.baselines.neighbours.CHUNK_ELEMENTS", 100)
-    np.testing.assert_allclose(knn_shapley(X, y, X_valid, y_valid, 5), whole, atol=1e-14)
+    np.testing.assert_allclose(knn_shapley(X, y, X_valid, y_valid, k=5), whole, atol=1e-14)
 
 
 def test_knn_shapley_does_not_depend_on_row_order_and_is_efficient():
@@ -89,10 +89,10 @@ def test_knn_shapley_does_not_depend_on_row_order_and_is_efficient():
     X, y = rng.integers(-1, 2, (60, 4)).astype(np.float32), rng.integers(0, 2, 60)
     X_valid, y_valid = rng.integers(-1, 2, (20, 4)).astype(np.float32), rng.integers(0, 2, 20)
     k = 7
-    values = knn_shapley(X, y, X_valid, y_valid, k)
+    values = knn_shapley(X, y, X_valid, y_valid, k=k)
     order = rng.permutation(60)
     np.testing.assert_allclose(
-        knn_shapley(X[order], y[order], X_valid, y_valid, k), values[order], atol=1e-13
+        knn_shapley(X[order], y[order], X_valid, y_valid, k=k), values[order], atol=1e-13
     )
     distance = ((X[None] - X_valid[:, None]) ** 2).sum(axis=2)
     utility = np.mean(
@@ -103,10 +103,10 @@ def test_knn_shapley_does_not_depend_on_row_order_and_is_efficient():
 
 def test_knn_shapley_refuses_nonsense():
     one = np.zeros((1, 1))
-    with pytest.raises(ValueError, match="k must be at least 1"):
-        knn_shapley(one, np.zeros(1, int), one, np.zeros(1, int), 0)
+    with pytest.raises(ValueError, match="k must be a positive integer"):
+        knn_shapley(one, np.zeros(1, int), one, np.zeros(1, int), k=0)
     with pytest.raises(NoValues, match="at least one training"):
-        knn_shapley(one[:0], np.zeros(0, int), one, np.zeros(1, int), 1)
+        knn_shapley(one[:0], np.zeros(0, int), one, np.zeros(1, int), k=1)
 
 
 def test_small_loss_is_the_log_likelihood_and_puts_a_flipped_point_last():

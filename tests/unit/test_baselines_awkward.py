@@ -14,7 +14,7 @@ from nddv.baselines.in_run import in_run_shapley
 from nddv.baselines.loss import small_loss
 from nddv.baselines.lossval import lossval
 from nddv.baselines.neighbours import knn_shapley
-from nddv.baselines.oob import data_oob
+from nddv.baselines.oob import data_oob, data_oob_trees
 from nddv.baselines.transport import lava
 from nddv.baselines.volume import volume_shapley
 from nddv.values import NoValues, Values
@@ -23,7 +23,7 @@ SEED = 100
 
 RULES = {
     "data_oob-logistic": (data_oob, {"num_models": 60}),
-    "data_oob-trees": (data_oob, {"num_models": 60, "learner": "trees"}),
+    "data_oob-trees": (data_oob_trees, {"num_models": 60}),
     "knn": (knn_shapley, {}),
     "small_loss": (small_loss, {}),
     "lava": (lava, {}),

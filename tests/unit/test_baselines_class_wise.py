@@ -88,7 +88,9 @@ def test_single_precision_gives_the_same_values(logistic):
     coalitions = (np.arange(2**7)[:, None] >> np.arange(7)) % 2 == 1
     single = logistic_class_accuracies(X, Y, X_VALID, Y_VALID, 3, C=10.0, dtype="float32")
     np.testing.assert_array_equal(single(coalitions), logistic(coalitions))
-    with pytest.raises(ValueError, match="float32 or float64, got 'float16'"):
+    with pytest.raises(
+        ValueError, match="dtype must be one of 'float32', 'float64', got 'float16'"
+    ):
         logistic_class_accuracies(X, Y, X_VALID, Y_VALID, 3, dtype="float16")
 
 
@@ -108,7 +110,9 @@ def test_samples_estimate_the_mean_over_all(logistic):
 
 def test_standard_errors_are_calibrated(logistic):
     rng = np.random.default_rng(SEED)
-    runs = [class_wise_shapley(logistic, Y, rng, 3, normalise=False) for _ in range(800)]
+    runs = [
+        class_wise_shapley(logistic, Y, rng, num_samples=3, normalise=False) for _ in range(800)
+    ]
     spread = np.std([run.values for run in runs], axis=0, ddof=1)
     claimed = np.sqrt(np.mean([run.stderr**2 for run in runs], axis=0))
     np.testing.assert_allclose(claimed / spread, 1.0, atol=0.12)
@@ -116,7 +120,9 @@ def test_standard_errors_are_calibrated(logistic):
 
 def test_normalised_values_of_a_class_sum_to_its_accuracy(logistic):
     values, before = (
-        class_wise_shapley(logistic, Y, np.random.default_rng(SEED), 3, normalise)
+        class_wise_shapley(
+            logistic, Y, np.random.default_rng(SEED), num_samples=3, normalise=normalise
+        )
         for normalise in (True, False)
     )
     np.testing.assert_allclose(values.stderr * before.values, before.stderr * values.values)
@@ -189,5 +195,5 @@ def test_what_cannot_be_estimated_is_refused(logistic):
     rng = np.random.default_rng(SEED)
     with pytest.raises(NoValues, match="at least two classes"):
         class_wise_shapley(logistic, np.zeros(7, dtype=int), rng)
-    with pytest.raises(ValueError, match="num_samples must be at least 2"):
+    with pytest.raises(ValueError, match="num_samples must be an integer of at least 2"):
         class_wise_shapley(logistic, Y, rng, num_samples=1)

@@ -476,9 +476,9 @@ def test_many_points(n):
 
 def test_what_cannot_be_estimated_is_refused():
     game = table_game(4)
-    with pytest.raises(ValueError, match="max_permutations must be at least 2"):
+    with pytest.raises(ValueError, match="max_permutations must be an integer of at least 2"):
         data_shapley(game, rng(), max_permutations=1)
-    with pytest.raises(ValueError, match="alpha and beta must be positive"):
+    with pytest.raises(ValueError, match="alpha must be a finite number > 0"):
         beta_shapley(game, rng(), alpha=0)
     with pytest.raises(ValueError, match="draw more"):
         data_banzhaf(game, rng(), num_models=3)
@@ -488,13 +488,18 @@ def test_what_cannot_be_estimated_is_refused():
         influence_subsample(game, rng(), proportion=0.95)
     with pytest.raises(ValueError, match="choose another proportion"):
         influence_subsample(game, rng(), proportion=0.1)
-    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+    with pytest.raises(
+        ValueError,
+        match="rates must be a list of entries that are each a finite number > 0 and < 1",
+    ):
         average_marginal_effect(game, rng(), rates=(0.5, 1.0))
     for smallest in (0.0, 1.0):
-        with pytest.raises(ValueError, match="smallest_penalty must lie between 0 and 1"):
+        with pytest.raises(
+            ValueError, match="smallest_penalty must be a finite number > 0 and < 1, or None"
+        ):
             average_marginal_effect(game, rng(), smallest_penalty=smallest)
     for num_pools in (0, 7):
-        with pytest.raises(ValueError, match="even and at least 2"):
+        with pytest.raises(ValueError, match="num_pools must be an even integer of at least 2"):
             du_shapley(game, rng(), num_pools=num_pools)
 
 

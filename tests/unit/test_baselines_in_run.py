@@ -56,7 +56,7 @@ def test_second_order_adds_up_to_the_decrease_of_a_quadratic_loss(batch_size):
 def test_one_step_on_a_quadratic_loss_is_its_shapley_value():
     X, y, X_valid, y_valid = some_data(6, 8)
     found = in_run_shapley(
-        X, y, X_valid, y_valid, np.random.default_rng(SEED), 2, 1, 6, loss="squared"
+        X, y, X_valid, y_valid, np.random.default_rng(SEED), epochs=1, batch_size=6, loss="squared"
     )
     inputs, wanted = (one.numpy() for one in tensors(X, y, 3))
     queries, wanted_valid = (one.numpy() for one in tensors(X_valid, y_valid, 3))
@@ -151,7 +151,7 @@ def test_wrong_labels_come_out_low():
 def test_in_run_shapley_refuses_nonsense():
     data = some_data(6, 6)
     rng = np.random.default_rng(SEED)
-    with pytest.raises(ValueError, match="order must be 1 or 2, got 3"):
+    with pytest.raises(ValueError, match="order must be one of 1, 2, got 3"):
         in_run_shapley(*data, rng, order=3)
-    with pytest.raises(ValueError, match="one of logistic, squared, got 'hinge'"):
+    with pytest.raises(ValueError, match="one of 'logistic', 'squared', got 'hinge'"):
         in_run_shapley(*data, rng, loss="hinge")

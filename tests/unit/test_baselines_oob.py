@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from nddv.baselines.oob import data_oob, logistic_predictions, out_of_bag_means
+from nddv.baselines.oob import data_oob, data_oob_trees, logistic_predictions, out_of_bag_means
 from nddv.values import NoValues
 
 SEED = 100
@@ -41,7 +41,7 @@ def test_logistic_learners_by_hand(classes, soft):
 
 def test_trees_with_probabilities_are_the_forests_own_out_of_bag_prediction():
     X, y = some_data(classes=3)
-    found = data_oob(X, y, np.random.default_rng(SEED), "trees", num_models=200, soft=True)
+    found = data_oob_trees(X, y, np.random.default_rng(SEED), num_models=200, soft=True)
     state = int(np.random.default_rng(SEED).integers(2**31))
     forest = RandomForestClassifier(200, oob_score=True, random_state=state).fit(X, y)
     expected = forest.oob_decision_function_[np.arange(len(y)), y]
@@ -51,7 +51,7 @@ def test_trees_with_probabilities_are_the_forests_own_out_of_bag_prediction():
 def test_hits_of_trees_by_hand():
     X, y = some_data()
     y = y + 3  # any integers name the classes
-    found = data_oob(X, y, np.random.default_rng(SEED), "trees", num_models=50)
+    found = data_oob_trees(X, y, np.random.default_rng(SEED), num_models=50)
     state = int(np.random.default_rng(SEED).integers(2**31))
     forest = RandomForestClassifier(50, random_state=state).fit(X, y)
     hits = [[] for _ in y]
@@ -77,28 +77,27 @@ def test_the_same_bootstrap_of_permuted_rows_gives_permuted_values():
 def test_order_of_rows_changes_the_values_of_trees_only_by_chance():
     X, y = some_data()
     rows = np.random.default_rng(SEED).permutation(60)
-    found = data_oob(X, y, np.random.default_rng(101), "trees", num_models=300)
-    turned = data_oob(X[rows], y[rows], np.random.default_rng(102), "trees", num_models=300)
+    found = data_oob_trees(X, y, np.random.default_rng(101), num_models=300)
+    turned = data_oob_trees(X[rows], y[rows], np.random.default_rng(102), num_models=300)
     spread = np.hypot(turned.stderr, found.stderr[rows]) + 1e-3
     assert np.abs((turned.values - found.values[rows]) / spread).max() < 5
 
 
-@pytest.mark.parametrize("learner", ["logistic", "trees"])
-def test_standard_errors_are_calibrated(learner):
+@pytest.mark.parametrize("rule", [data_oob, data_oob_trees])
+def test_standard_errors_are_calibrated(rule):
     X, y = some_data()
-    runs = [
-        data_oob(X, y, np.random.default_rng(seed), learner, 40, soft=True) for seed in range(40)
-    ]
+    seeds = map(np.random.default_rng, range(40))
+    runs = [rule(X, y, rng, num_models=40, soft=True) for rng in seeds]
     spread = np.std([run.values for run in runs], axis=0, ddof=1)
     claimed = np.sqrt(np.mean([run.stderr**2 for run in runs], axis=0))
     assert np.median(spread / np.maximum(claimed, 1e-12)) == pytest.approx(1, abs=0.1)
 
 
-@pytest.mark.parametrize("learner", ["logistic", "trees"])
-def test_a_wrong_label_is_seldom_predicted(learner):
+@pytest.mark.parametrize("rule", [data_oob, data_oob_trees])
+def test_a_wrong_label_is_seldom_predicted(rule):
     X, y = some_data()
     y[X[:, 0].argmax()] = 0
-    values = data_oob(X, y, np.random.default_rng(SEED), learner, num_models=100).values
+    values = rule(X, y, np.random.default_rng(SEED), num_models=100).values
     assert values[X[:, 0].argmax()] < 0.3
     assert values.mean() > 0.6
 
@@ -108,7 +107,8 @@ def test_data_oob_refuses_nonsense():
     rng = np.random.default_rng(SEED)
     with pytest.raises(ValueError, match="out of bag in fewer than two samples; draw more"):
         data_oob(X, y, rng, num_models=3)
-    with pytest.raises(ValueError, match="'logistic' or 'trees', got 'knn'"):
-        data_oob(X, y, rng, "knn")
-    with pytest.raises(NoValues, match="at least two classes"):
-        data_oob(X, np.zeros(60, int), rng)
+    for rule in (data_oob, data_oob_trees):
+        with pytest.raises(ValueError, match="num_models must be a positive integer"):
+            rule(X, y, rng, num_models=0)
+        with pytest.raises(NoValues, match="at least two classes"):
+            rule(X, np.zeros(60, int), rng)

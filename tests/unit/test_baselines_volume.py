@@ -69,7 +69,7 @@ def test_shapley_values_by_enumeration():
                 gain = robust_volume(X, [*others, i], OMEGA) - robust_volume(X, others, OMEGA)
                 expected[i] += weight * gain
     expected /= robust_volume(X, range(n), OMEGA)
-    found = volume_shapley(X, np.random.default_rng(SEED), OMEGA, max_permutations=3000)
+    found = volume_shapley(X, np.random.default_rng(SEED), omega=OMEGA, max_permutations=3000)
     assert found.values.sum() == pytest.approx(1, abs=1e-9)
     assert np.abs((found.values - expected) / found.stderr).max() < 4
     assert found.stderr.max() < 0.02
@@ -116,7 +116,7 @@ def test_a_constant_feature_or_one_that_repeats_others_changes_nothing():
 
 
 def test_more_features_than_points_leave_volume_to_all_points_only():
-    game = VolumeGame(np.random.default_rng(SEED).normal(size=(5, 9)))
+    game = VolumeGame(np.random.default_rng(SEED).normal(size=(5, 9)), 0.05)
     assert game.utilities(np.ones((1, 5)))[0] == pytest.approx(1)
     assert game.utilities(np.tril(np.ones((4, 5)), -1)).max() == 0
     values = volume_shapley(np.eye(5, 9), np.random.default_rng(SEED), max_permutations=400).values
@@ -125,12 +125,12 @@ def test_more_features_than_points_leave_volume_to_all_points_only():
 
 def test_volumes_of_many_features_do_not_overflow():
     X = 100 * np.random.default_rng(SEED).normal(size=(330, 300))
-    utilities, _ = VolumeGame(X).walk(np.arange(330)[None])
+    utilities, _ = VolumeGame(X, 0.05).walk(np.arange(330)[None])
     assert np.isfinite(utilities).all()
     assert utilities[0, -1] == pytest.approx(1)
     assert (np.diff(utilities[0]) > -1e-9).all()
 
 
 def test_volume_refuses_cells_of_no_width():
-    with pytest.raises(ValueError, match="omega must be positive"):
-        VolumeGame(np.eye(3), 0.0)
+    with pytest.raises(ValueError, match="omega must be a finite number > 0"):
+        volume_shapley(np.eye(3), np.random.default_rng(SEED), omega=0.0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
-import inspect
 import json
 
 import numpy as np
@@ -12,6 +12,8 @@ import pytest
 
 from nddv.estimator.together import fit_together
 from nddv.methods.registry import METHODS, get_method
+from nddv.methods.settings import defaults, effective, settings_of
+from nddv.methods.signatures import parse, read_signature
 from nddv.methods.valuation import nddv_values, nddv_values_or_gaps, value, value_or_gap
 from nddv.problems import make_problem
 
@@ -32,14 +34,6 @@ SMALL = {
     "lossval": {"epochs": 2},
     "volume-shapley": {"max_permutations": 2},
     "singular-oob": {"num_models": 50},
-}
-# They share a module with rules that fit coalitions, or only their protocol.
-NO_FITS = ("data-oob-trees", "eigen-value", "singular-lava", "volume-shapley")
-# Parts of the problem that a parameter of a rule holds.
-PARTS = {
-    **dict.fromkeys(("X", "y", "n"), ("train",)),
-    **dict.fromkeys(("X_valid", "y_valid"), ("valid",)),
-    **dict.fromkeys(("game", "class_accuracies"), ("train", "valid")),
 }
 DETERMINISTIC = ("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss")
 
@@ -74,12 +68,35 @@ def test_entries_are_complete():
         assert "test" not in method.needs
 
 
+def test_methods_need_what_their_functions_ask_for():
+    without = ("data-oob", "data-oob-trees", "volume-shapley", "eigen-value", "singular-oob")
+    for name in BASELINES:
+        validated = name not in (*without, "small-loss", "random")
+        assert METHODS[name].needs == (("train", "valid") if validated else ("train",)), name
+    assert METHODS["nddv-path"].needs == ("train", "meta")
+    assert METHODS["nddv-participation"].needs == ("train", "meta", "valid")
+
+
 @pytest.mark.parametrize("name", BASELINES)
-def test_needs_are_what_the_function_asks_for(name):
-    module, _, function = METHODS[name].function.partition(":")
-    wanted = inspect.signature(getattr(importlib.import_module(module), function)).parameters
-    needs = {part for parameter in wanted for part in PARTS.get(parameter, ())}
-    assert set(METHODS[name].needs) == needs
+def test_settings_have_meanings_and_defaults_that_they_may_have(name):
+    for setting in settings_of(name).values():
+        assert setting.meaning, setting.name
+        setting.kind.check(setting.name, setting.default)
+
+
+def test_a_game_brings_its_settings():
+    assert set(defaults("loo")) == {"C", "utility", "cache", "device", "dtype"}
+    assert set(defaults("cs-shapley")) == {"C", "device", "dtype", "num_samples", "normalise"}
+    assert defaults("singular-lava") == defaults("lava")
+    assert defaults("odv:DataBanzhaf") == {}
+
+
+def test_the_configuration_overlays_the_defaults():
+    config = {"nddv": {"epochs": 3}, "odv:DataOob": {"num_models": 5}, "lava": {"entropy": 0.2}}
+    assert effective(config, "nddv-path") == {**defaults("nddv"), "epochs": 3}
+    assert effective(config, "odv:DataOob") == {"num_models": 5}
+    assert effective(config, "lava") == {**defaults("lava"), "entropy": 0.2}
+    assert effective({}, "random") == {}
 
 
 def test_functions_of_the_entries_exist():
@@ -98,7 +115,10 @@ def test_a_baseline_gives_values_and_a_record(problem, method):
     assert values.record["method"] == method
     assert values.record["problem"] == "2dplanes/n80/label10/seed100"
     assert values.record["seconds"] > 0
-    again, other = (value(method, problem, seed, **settings).values for seed in (100, 101))
+    assert values.record["params"] == {**defaults(method), **settings}
+    assert "title" not in values.record
+    every = {**defaults(method), **settings}
+    again, other = (value(method, problem, seed, **every).values for seed in (100, 101))
     np.testing.assert_array_equal(again, values.values)
     assert np.array_equal(other, values.values) == (method in DETERMINISTIC)
 
@@ -111,12 +131,15 @@ def test_forests_and_regressions_are_two_rules(problem):
     assert not np.array_equal(forest, regressions)
 
 
-def test_a_rule_that_fits_coalitions_depends_on_their_code():
-    for method in METHODS.values():
-        if not method.name.startswith("nddv-"):
-            module = importlib.import_module(method.function.partition(":")[0])
-            if "coalitions" in inspect.getsource(module):
-                assert method.uses_coalitions or method.name in NO_FITS, method.name
+def test_a_rule_depends_on_the_code_that_it_uses():
+    """What a module imports of the library when it is loaded is part of its hash, no more."""
+    for name in BASELINES:
+        tree = parse(METHODS[name].function.partition(":")[0])
+        late = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        now = [node for node in late if node in tree.body]
+        assert not [n.module for n in late if n not in now and n.module.startswith("nddv")], name
+        if {"game", "class_accuracies"} & {*read_signature(METHODS[name].function).names}:
+            assert any(node.module == "nddv.coalitions" for node in now), name
 
 
 def test_a_problem_without_a_record_can_be_valued(problem):
@@ -128,7 +151,7 @@ def test_the_game_of_a_rule_can_be_chosen(problem):
     accuracy = value("loo", problem, 100).values
     likelihood = value("loo", problem, 100, utility="log_likelihood", C=2.0).values
     assert len(np.unique(accuracy)) < len(np.unique(likelihood))
-    with pytest.raises(ValueError, match="unknown utility 'f1'"):
+    with pytest.raises(ValueError, match="utility must be one of 'accuracy', 'log_likelihood'"):
         value("loo", problem, 100, utility="f1")
 
 
@@ -141,7 +164,9 @@ def test_an_evaluator_of_opendataval_is_a_method():
 def test_a_variant_is_nddv_with_one_setting_changed(problem):
     changed = value("nddv-path:interaction=0", problem, 100, epochs=2)
     assert changed.record["method"] == "nddv-path:interaction=0"
-    assert changed.record["title"] == "NDDV, path-integrated, interaction = 0"
+    assert changed.record["params"] == {**defaults("nddv"), "epochs": 2, "interaction": 0}
+    title = get_method("nddv-path:interaction=0").title
+    assert title == "NDDV, path-integrated, interaction = 0"
     same = value("nddv-path", problem, 100, epochs=2, interaction=0)
     assert np.array_equal(changed.values, same.values)
     assert not np.array_equal(changed.values, value("nddv-path", problem, 100, epochs=2).values)
@@ -179,7 +204,7 @@ def test_random_values_are_not_the_stream_that_drew_the_problem(problem):
 def test_parameters_reach_the_method_and_the_record(problem):
     few, many = (value("knn-shapley", problem, 0, k=k) for k in (1, 20))
     assert not np.array_equal(few.values, many.values)
-    assert few.record["params"] == {"k": 1}
+    assert few.record["params"] == {**defaults("knn-shapley"), "k": 1}
     assert few.record["params_hash"] != many.record["params_hash"]
 
 
@@ -201,7 +226,7 @@ def test_three_readouts_share_one_fit(problem, fits):
     assert list(found) == ["nddv-terminal", "nddv-path", "nddv-participation"]
     record = found["nddv-path"].record
     assert record["readout"] == "path"
-    assert record["params"] == {"epochs": 2, "trajectories": 2}
+    assert record["params"] == {**defaults("nddv"), "epochs": 2, "trajectories": 2}
     assert record["fit"]["best_epoch"]
     assert record["seconds"] >= record["fit_seconds"]
     # Standard errors belong to the readout that was fitted.
@@ -248,7 +273,7 @@ def test_data_that_a_rule_cannot_value_are_a_gap(problem):
 def test_a_bug_or_a_wrong_setting_is_not_a_gap(problem, monkeypatch):
     with pytest.raises(TypeError):
         value_or_gap("knn-shapley", problem, 0, neighbours=3)
-    with pytest.raises(ValueError, match="k must be at least 1"):
+    with pytest.raises(ValueError, match="k must be a positive integer"):
         value_or_gap("knn-shapley", problem, 0, k=0)
     monkeypatch.setattr("nddv.baselines.neighbours.knn_shapley", lambda X: {}["missing"])
     with pytest.raises(KeyError):

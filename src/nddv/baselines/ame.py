@@ -7,23 +7,24 @@ experiments", ICML 2022.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nddv.coalitions import Game
+from nddv.support.settings import Count, checked, either, list_of, number
 from nddv.values import Values
 
-if TYPE_CHECKING:
-    from nddv.coalitions import Game
 
-
+@checked
 def average_marginal_effect(
     game: Game,
     rng: np.random.Generator,
-    num_models: int = 1000,
-    rates: Sequence[float] = (0.2, 0.4, 0.6, 0.8),
-    smallest_penalty: float | None = None,
+    *,
+    num_models: Count = 1000,
+    rates: Annotated[Sequence[float], list_of(number(above=0, below=1))] = (0.2, 0.4, 0.6, 0.8),
+    smallest_penalty: Annotated[float | None, either(number(above=0, below=1), None)] = None,
 ) -> Values:
     """AME_i = E_p E_{S ~ Bernoulli(p)} [U(S ∪ i) − U(S∖i)] with p uniform on ``rates``.
 
@@ -34,17 +35,13 @@ def average_marginal_effect(
     Parameters
     ----------
     num_models : coalitions drawn for each rate.
-    rates : probabilities with which a point is in a coalition, each in (0, 1).
+    rates : probabilities with which a point is in a coalition.
     smallest_penalty : of the 100 that are tried, relative to the least that sets all coefficients
-        to zero; in (0, 1). None: 1e-3, scikit-learn's, or 1e-1 if there are no fewer points than
-        coalitions, for which smaller penalties all but interpolate, at a high price.
+        to zero. None: 1e-3, scikit-learn's, or 1e-1 if there are no fewer points than coalitions,
+        for which smaller penalties all but interpolate, at a high price.
     """
     from sklearn.linear_model import LassoCV
 
-    if not all(0 < rate < 1 for rate in rates):
-        raise ValueError(f"rates must lie strictly between 0 and 1, got {list(rates)}")
-    if smallest_penalty is not None and not 0 < smallest_penalty < 1:
-        raise ValueError(f"smallest_penalty must lie between 0 and 1, got {smallest_penalty}")
     # One coalition of each rate in turn: the folds, which are runs of rows, are alike.
     p = np.tile(np.asarray(rates, dtype=np.float64), num_models)[:, None]
     members = rng.random((len(p), game.n)) < p

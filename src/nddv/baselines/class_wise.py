@@ -13,11 +13,15 @@ share that are of another class and predicted rightly.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nddv.baselines.semivalues import walk_contributions
+from nddv.coalitions import Engine
+from nddv.coalitions.predict import scores
+from nddv.support.settings import Device, Flag, Positive, Precision, checked, whole
 from nddv.values import NoValues, Values
 
 ClassAccuracies = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
@@ -26,12 +30,14 @@ ClassAccuracies = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
 CHUNK_ELEMENTS = 16_000_000
 
 
+@checked
 def class_wise_shapley(
     class_accuracies: ClassAccuracies,
     y: NDArray[np.int64],
     rng: np.random.Generator,
-    num_samples: int = 100,
-    normalise: bool = True,
+    *,
+    num_samples: Annotated[int, whole(2)] = 100,
+    normalise: Flag = True,
 ) -> Values:
     """Shapley values among the points of a class, averaged over random points of other classes.
 
@@ -42,7 +48,7 @@ def class_wise_shapley(
     ----------
     class_accuracies : of the predictor of a coalition, such as :func:`logistic_class_accuracies`.
     y : (n,) classes 0, …, K−1 of the points.
-    num_samples : for each class, at least 2; a sample costs about n fits for all classes together.
+    num_samples : for each class; a sample costs about n fits for all classes together.
     normalise : scale the values of a class to sum to a_c of the predictor of all points, as in the
         paper. Their sum before, the mean of v_c over the samples, is never negative.
 
@@ -53,8 +59,6 @@ def class_wise_shapley(
     classes = np.unique(y)
     if len(classes) < 2:
         raise NoValues("class-wise Shapley values need points of at least two classes")
-    if num_samples < 2:
-        raise ValueError(f"num_samples must be at least 2, got {num_samples}")
     accuracy = class_accuracies(np.ones((1, len(y)), dtype=bool))[0]
     values, stderr = np.empty(len(y)), np.empty(len(y))
     for label in classes:
@@ -122,29 +126,35 @@ def class_contributions(
     return walk_contributions(by_size, orders, np.ones((1, length - 1)))[:, 0]
 
 
+@checked
 def logistic_class_accuracies(
     X: NDArray[np.floating],
     y: NDArray[np.int64],
     X_valid: NDArray[np.floating],
     y_valid: NDArray[np.int64],
     n_classes: int,
-    C: float = 1.0,
-    device: str = "cpu",
-    dtype: str = "float64",
+    *,
+    C: Positive = 1.0,
+    device: Device = "cpu",
+    dtype: Precision = "float64",
 ) -> ClassAccuracies:
-    """Class accuracies of the downstream logistic regression, parameters as in ``LogisticGame``."""
-    from nddv.coalitions import Engine
-    from nddv.coalitions.predict import scores
+    """Class accuracies of the downstream logistic regression.
 
+    Parameters
+    ----------
+    C : inverse strength of the L2 penalty.
+    device : where to compute.
+    dtype : precision of the fits; float32 gives coefficients to 1e-4 in half the time.
+    """
     engine = Engine(X, y, n_classes, C, device, dtype)
     by_class = [(X_valid[y_valid == k], y_valid[y_valid == k]) for k in range(n_classes)]
 
     def class_accuracies(coalitions: NDArray[np.bool_]) -> NDArray[np.float64]:
         fits = engine.fit(coalitions)
-        found = np.zeros((len(coalitions), n_classes))
+        accuracies = np.zeros((len(coalitions), n_classes))
         for k, (X_k, y_k) in enumerate(by_class):
             if len(y_k):
-                found[:, k] = scores(fits, X_k, y_k, device)[:, 0] * len(y_k) / len(y_valid)
-        return found
+                accuracies[:, k] = scores(fits, X_k, y_k, device)[:, 0] * len(y_k) / len(y_valid)
+        return accuracies
 
     return class_accuracies

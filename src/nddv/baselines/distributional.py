@@ -6,18 +6,20 @@ NeurIPS 2024.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 
 from nddv.baselines.leave_one_out import marginals_at_size
+from nddv.coalitions import Game
+from nddv.support.settings import checked, even
 from nddv.values import Values
 
-if TYPE_CHECKING:
-    from nddv.coalitions import Game
 
-
-def du_shapley(game: Game, rng: np.random.Generator, num_pools: int = 100) -> Values:
+@checked
+def du_shapley(
+    game: Game, rng: np.random.Generator, *, num_pools: Annotated[int, even()] = 100
+) -> Values:
     """Discrete uniform Shapley values, each data owner having one point.
 
     ψ_i = E[U(D_k ∪ i) − U(D_k)] with k uniform on 0, …, n−1 and D_k a random pool of k points
@@ -26,15 +28,13 @@ def du_shapley(game: Game, rng: np.random.Generator, num_pools: int = 100) -> Va
 
     Parameters
     ----------
-    num_pools : even. The sizes are cut into half as many strata of equal probability, and two pools
-        drawn from each: their differences give unbiased standard errors. 2n is two for each size.
+    num_pools : pools drawn. The sizes are cut into half as many strata of equal probability, with
+        two pools each: their differences give unbiased standard errors. 2n is two for each size.
 
     Notes
     -----
     The cost is ``num_pools · (n + 2)`` fits: points that are not in the pool share it.
     """
-    if num_pools < 2 or num_pools % 2:
-        raise ValueError(f"num_pools must be even and at least 2, got {num_pools}")
     n, strata = game.n, num_pools // 2
     stratum = np.repeat(np.arange(strata), 2)
     sizes = ((stratum + rng.random(num_pools)) * n / strata).astype(np.intp)

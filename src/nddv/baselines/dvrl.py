@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -11,24 +13,27 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, relu
 
 from nddv.baselines.networks import perceptron
+from nddv.support.settings import Count, NotNegative, Positive, checked, number
 from nddv.values import Values
 
 
+@checked
 def dvrl(
     X: NDArray[np.floating],
     y: NDArray[np.int64],
     X_valid: NDArray[np.floating],
     y_valid: NDArray[np.int64],
     rng: np.random.Generator,
-    rl_epochs: int = 2000,
-    batch_size: int = 32,
-    learning_rate: float = 0.01,
-    hidden: int = 100,
-    layers: int = 4,
-    combined: int = 10,
-    threshold: float = 0.9,
-    exploration: float = 1000.0,
-    C: float = 1.0,
+    *,
+    rl_epochs: Count = 2000,
+    batch_size: Count = 32,
+    learning_rate: Positive = 0.01,
+    hidden: Count = 100,
+    layers: Count = 4,
+    combined: Count = 10,
+    threshold: Annotated[float, number(above=0.5, below=1)] = 0.9,
+    exploration: NotNegative = 1000.0,
+    C: Positive = 1.0,
 ) -> Values:
     """Data valuation using reinforcement learning (Yoon, Arik and Pfister 2020, ICML).
 
@@ -43,10 +48,15 @@ def dvrl(
     ----------
     X, y : (n, d) features and (n,) classes 0, 1, ...
     X_valid, y_valid : (m, d) and (m,) validation points.
-    rl_epochs, batch_size, learning_rate : number of steps, points in a batch, rate of Adam.
-    hidden, layers, combined : of the network; see :class:`Chooser`.
-    threshold, exploration : bound on the mean probability of a batch, and its weight.
-    C : inverse penalty of the logistic regressions.
+    rl_epochs : steps; OpenDataVal makes 1,000.
+    batch_size : points that are chosen from in a step.
+    learning_rate : of Adam.
+    hidden : width of the layers that see features and class; see :class:`Chooser`.
+    layers : number of these.
+    combined : width of the layer that sees the surprise too.
+    threshold : mean probability of a batch beyond which the penalty begins.
+    exploration : weight of the penalty on choosing all or nothing.
+    C : inverse strength of the L2 penalty of the logistic regressions.
     """
     indicators = np.eye(int(max(y.max(), y_valid.max())) + 1)
     of_valid = _predictor(X_valid, y_valid, C)

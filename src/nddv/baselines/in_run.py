@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
+from nddv.support.settings import Count, Positive, checked, choice
 from nddv.values import Values
 
 Array = NDArray[np.float64]
@@ -37,17 +39,19 @@ class Loss:
     mean: Callable[[Array, Array], float]
 
 
+@checked
 def in_run_shapley(
     X: NDArray[np.floating],
     y: NDArray[np.int64],
     X_valid: NDArray[np.floating],
     y_valid: NDArray[np.int64],
     rng: np.random.Generator,
-    order: int = 2,
-    epochs: int = 10,
-    batch_size: int = 32,
-    learning_rate: float = 1.0,
-    loss: str = "logistic",
+    *,
+    order: Annotated[int, choice(1, 2)] = 2,
+    epochs: Count = 10,
+    batch_size: Count = 32,
+    learning_rate: Positive = 1.0,
+    loss: Annotated[str, choice("logistic", "squared")] = "logistic",
 ) -> Values:
     """In-run Data Shapley of a linear classifier trained by stochastic gradient descent.
 
@@ -59,8 +63,9 @@ def in_run_shapley(
     ----------
     X, y : (n, d) features and (n,) classes.
     X_valid, y_valid : (m, d) and (m,) validation points.
-    order : 1 or 2, of the Taylor expansion.
-    epochs, batch_size : of the run, which begins at zero and takes batches in a random order.
+    order : of the Taylor expansion of the validation loss.
+    epochs : passes through the training points, from weights of zero.
+    batch_size : points in a batch; batches come in a random order.
     learning_rate : of the mean gradient of a batch, times the mean of |(x, 1)|² over the points, so
         that one number suits any number and scale of features.
     loss : ``"logistic"``, the cross-entropy of a softmax; ``"squared"``, half the squared distance
@@ -70,10 +75,6 @@ def in_run_shapley(
     -------
     Values, in units of the validation loss, which the record holds at both ends of the run.
     """
-    if order not in (1, 2):
-        raise ValueError(f"order must be 1 or 2, got {order}")
-    if loss not in LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
     kind = LOSSES[loss]
     indicators = np.eye(int(max(y.max(), y_valid.max())) + 1)
     points, targets = _with_constant(X), indicators[y]

@@ -5,15 +5,11 @@ Leave-one-out is the marginal contribution to all others; DU-Shapley averages ov
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from nddv.coalitions import Game
 from nddv.values import Values
-
-if TYPE_CHECKING:
-    from nddv.coalitions import Game
 
 CHUNK_ELEMENTS = 16_000_000
 

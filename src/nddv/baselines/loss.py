@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from nddv.support.settings import Count, Positive, checked
 from nddv.values import NoValues
 
 
+@checked
 def small_loss(
-    X: NDArray[np.floating], y: NDArray[np.int64], C: float = 1.0, max_iter: int = 1000
+    X: NDArray[np.floating], y: NDArray[np.int64], *, C: Positive = 1.0, max_iter: Count = 1000
 ) -> NDArray[np.float64]:
     """Log-likelihood of each training label under a logistic regression fitted to all of them.
 

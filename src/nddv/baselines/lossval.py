@@ -9,24 +9,27 @@ from torch import Tensor, nn
 
 from nddv.baselines.networks import perceptron
 from nddv.baselines.transport import annealing, half_squared_distances, sinkhorn
+from nddv.support.settings import Count, Device, Positive, checked
 from nddv.values import Values
 
 NO_WEIGHT = -1e5
 """Logarithm that stands for that of a weight that is not positive."""
 
 
+@checked
 def lossval(
     X: NDArray[np.floating],
     y: NDArray[np.int64],
     X_valid: NDArray[np.floating],
     rng: np.random.Generator,
-    epochs: int = 30,
-    batch_size: int = 32,
-    learning_rate: float = 0.01,
-    hidden: int = 100,
-    layers: int = 5,
-    blur: float = 0.05,
-    device: str = "cpu",
+    *,
+    epochs: Count = 30,
+    batch_size: Count = 32,
+    learning_rate: Positive = 0.01,
+    hidden: Count = 100,
+    layers: Count = 5,
+    blur: Positive = 0.05,
+    device: Device = "cpu",
 ) -> Values:
     """LossVal (Wibiral et al. 2024, arXiv 2412.04158).
 
@@ -41,9 +44,13 @@ def lossval(
     ----------
     X, y : (n, d) features and (n,) classes.
     X_valid : (m, d) features of the validation points.
-    epochs, batch_size, learning_rate : of Adam.
-    hidden, layers : width and number of linear layers of the perceptron.
+    epochs : passes through the training points; the default is the authors'.
+    batch_size : points in a batch.
+    learning_rate : of Adam.
+    hidden : width of the perceptron's hidden layers.
+    layers : number of its linear layers.
     blur : root of the last strength of the entropic regularisation, in units of the features.
+    device : where to compute.
     """
     points = torch.as_tensor(np.asarray(X, dtype=np.float32), device=device)
     targets = torch.as_tensor(np.asarray(X_valid, dtype=np.float32), device=device)

@@ -14,18 +14,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from nddv.support.settings import Count, NotNegative, checked
 from nddv.values import NoValues
 
 CHUNK_ELEMENTS = 1_000_000
 
 
+@checked
 def knn_shapley(
     X: NDArray[np.floating],
     y: NDArray[np.int64],
     X_valid: NDArray[np.floating],
     y_valid: NDArray[np.int64],
-    k: int = 10,
-    tie_tolerance: float = 1e-6,
+    *,
+    k: Count = 10,
+    tie_tolerance: NotNegative = 1e-6,
 ) -> NDArray[np.float64]:
     """Mean over validation points of the exact KNN-Shapley value of each training point.
 
@@ -41,8 +44,6 @@ def knn_shapley(
     -------
     (n,) values; their sum is the mean utility of the whole training set.
     """
-    if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
     if len(X) == 0 or len(X_valid) == 0:
         raise NoValues("KNN-Shapley needs at least one training and one validation point")
     n = len(X)

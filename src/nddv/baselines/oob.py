@@ -8,69 +8,73 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
+from nddv.coalitions import fit_coalitions, predict_proba_many
+from nddv.support.settings import Count, Flag, Positive, checked
 from nddv.values import NoValues, Values
 
 Batch = tuple[NDArray[np.bool_], NDArray[np.floating]]
 """Of some models: which points are out of bag (b, n), and class probabilities (b, n, classes)."""
 
 
+@checked
 def data_oob(
     X: NDArray[np.floating],
     y: NDArray[np.int64],
     rng: np.random.Generator,
-    learner: str = "logistic",
-    num_models: int = 1000,
-    soft: bool = False,
-    C: float = 1.0,
-    max_features: str | float | int | None = "sqrt",
-    n_jobs: int | None = None,
+    *,
+    num_models: Count = 1000,
+    soft: Flag = False,
+    C: Positive = 1.0,
 ) -> Values:
-    """Data-OOB values (Kwon and Zou 2023, ICML).
+    """Data-OOB values (Kwon and Zou 2023, ICML) from logistic regressions.
 
     The value of point i is the mean, over the bootstrap samples without it, of 1[prediction = y_i].
 
     Parameters
     ----------
     X, y : (n, d) features and (n,) classes.
-    learner : ``"logistic"``, or ``"trees"`` for those of a random forest.
-    num_models : number of bootstrap samples.
+    num_models : bootstrap samples.
     soft : take the predicted probability of y_i instead of 0 or 1.
-    C : inverse penalty of the logistic regressions.
-    max_features, n_jobs : of scikit-learn's ``RandomForestClassifier``.
+    C : inverse strength of the L2 penalty.
 
     Returns
     -------
     Values between 0 and 1 with standard errors over the bootstrap samples.
     """
-    classes, labels = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise NoValues("Data-OOB needs at least two classes")
-    if learner == "logistic":
-        counts = bootstrap_counts(len(X), num_models, rng)
-        batches = logistic_predictions(X, labels, counts, C)
-    elif learner == "trees":
-        forest = RandomForestClassifier(
-            num_models,
-            max_features=max_features,
-            n_jobs=n_jobs,
-            random_state=int(rng.integers(2**31)),
-        )
-        batches = tree_predictions(forest.fit(X, labels), X)
-    else:
-        raise ValueError(f"learner must be 'logistic' or 'trees', got {learner!r}")
-    values, stderr = out_of_bag_means(batches, labels, soft)
-    return Values(values, stderr, {"fits": num_models})
+    labels = _labels(y)
+    counts = bootstrap_counts(len(X), num_models, rng)
+    means = out_of_bag_means(logistic_predictions(X, labels, counts, C), labels, soft)
+    return Values(*means, {"fits": num_models})
 
 
+@checked
 def data_oob_trees(
     X: NDArray[np.floating],
     y: NDArray[np.int64],
     rng: np.random.Generator,
-    num_models: int = 1000,
-    soft: bool = False,
+    *,
+    num_models: Count = 1000,
+    soft: Flag = False,
 ) -> Values:
-    """Data-OOB values from the trees of a random forest; parameters as in :func:`data_oob`."""
-    return data_oob(X, y, rng, "trees", num_models, soft)
+    """Data-OOB values as in :func:`data_oob`, from the trees of a random forest.
+
+    Parameters
+    ----------
+    num_models : trees, each with its bootstrap sample.
+    soft : take the predicted probability of y_i instead of 0 or 1.
+    """
+    labels = _labels(y)
+    forest = RandomForestClassifier(num_models, random_state=int(rng.integers(2**31)))
+    means = out_of_bag_means(tree_predictions(forest.fit(X, labels), X), labels, soft)
+    return Values(*means, {"fits": num_models})
+
+
+def _labels(y: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Classes as whole numbers from 0."""
+    classes, labels = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise NoValues("Data-OOB needs at least two classes")
+    return labels
 
 
 def bootstrap_counts(n: int, num_models: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -83,8 +87,6 @@ def logistic_predictions(
     X: NDArray[np.floating], y: NDArray[np.int64], counts: NDArray[np.int64], C: float
 ) -> Iterator[Batch]:
     """Fit a logistic regression to every bootstrap sample; counts (B, n) say what it holds."""
-    from nddv.coalitions import fit_coalitions, predict_proba_many
-
     fits = fit_coalitions(X, y, counts, int(y.max()) + 1, C)
     for rows, probabilities in predict_proba_many(fits, X):
         yield counts[rows] == 0, probabilities

@@ -9,16 +9,15 @@ permutations serves any number of weights.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
 
+from nddv.coalitions import Game
+from nddv.support.settings import NotNegative, Positive, checked, whole
 from nddv.values import Values
-
-if TYPE_CHECKING:
-    from nddv.coalitions import Game
 
 
 def data_shapley(game: Game, rng: np.random.Generator, **sampling: Any) -> Values:
@@ -30,13 +29,25 @@ def data_shapley(game: Game, rng: np.random.Generator, **sampling: Any) -> Value
     return permutation_semivalues(game, rng, {"shapley": np.ones(game.n)}, **sampling)["shapley"]
 
 
+@checked
 def beta_shapley(
-    game: Game, rng: np.random.Generator, alpha: float = 4.0, beta: float = 1.0, **sampling: Any
+    game: Game,
+    rng: np.random.Generator,
+    *,
+    alpha: Positive = 4.0,
+    beta: Positive = 1.0,
+    **sampling: Any,
 ) -> Values:
     """Beta(α, β)-Shapley values (Kwon and Zou 2022, AISTATS).
 
     α > β leans towards small coalitions, where a single point matters more; α = β = 1 is Data
-    Shapley. ``sampling`` as in :func:`permutation_semivalues`.
+    Shapley.
+
+    Parameters
+    ----------
+    alpha : weight of small coalitions.
+    beta : weight of large coalitions.
+    sampling : as in :func:`permutation_semivalues`.
     """
     weights = {"beta": beta_weights(game.n, alpha, beta)}
     return permutation_semivalues(game, rng, weights, **sampling)["beta"]
@@ -48,7 +59,7 @@ def beta_weights(n: int, alpha: float, beta: float) -> NDArray[np.float64]:
     Equations (3) and (5) of Kwon and Zou (2022), in logarithms: the factors underflow from about
     n = 1,000 on while their ratio is of order one.
     """
-    if alpha <= 0 or beta <= 0:
+    if not (alpha > 0 and beta > 0):
         raise ValueError(f"alpha and beta must be positive, got {alpha} and {beta}")
     size = np.arange(n)
     logarithm = betaln(size + beta, n - size - 1 + alpha) - betaln(size + 1, n - size)
@@ -56,13 +67,15 @@ def beta_weights(n: int, alpha: float, beta: float) -> NDArray[np.float64]:
     return np.asarray(weights / weights.mean(), dtype=np.float64)
 
 
+@checked
 def permutation_semivalues(
     game: Game,
     rng: np.random.Generator,
     weights: Mapping[str, NDArray[np.float64]],
-    max_permutations: int = 100,
-    precision: float = 0.0,
-    tolerance: float = 0.0,
+    *,
+    max_permutations: Annotated[int, whole(2)] = 100,
+    precision: NotNegative = 0.0,
+    tolerance: NotNegative = 0.0,
     batch: int = 50,
 ) -> dict[str, Values]:
     """Several semivalues from one set of random permutations.
@@ -70,7 +83,7 @@ def permutation_semivalues(
     Parameters
     ----------
     weights : name -> (n,) weights of the coalition sizes 0, …, n−1, with mean one.
-    max_permutations : at least 2; where sampling ends at the latest.
+    max_permutations : where sampling ends at the latest.
     precision : sampling ends when no standard error, of any point and semivalue, exceeds this, in
         units of the utility. Checked after each batch. At 0 only values without any spread do.
     tolerance : a permutation is cut once its utility is this close to U(N), and U(N) fills the rest
@@ -84,8 +97,6 @@ def permutation_semivalues(
     name -> Values with standard errors over permutations. The record tells how many permutations
     there were, how many positions up to their cuts, and U(∅) and U(N).
     """
-    if max_permutations < 2:
-        raise ValueError(f"max_permutations must be at least 2, got {max_permutations}")
     stacked = np.stack(list(weights.values()))
     done, positions = 0, 0
     mean, squares = np.zeros_like(stacked), np.zeros_like(stacked)

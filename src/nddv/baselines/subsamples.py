@@ -6,34 +6,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from nddv.coalitions import Game
+from nddv.support.settings import Count, Share, checked
 from nddv.values import Values
 
-if TYPE_CHECKING:
-    from nddv.coalitions import Game
 
-
-def data_banzhaf(game: Game, rng: np.random.Generator, num_models: int = 1000) -> Values:
+@checked
+def data_banzhaf(game: Game, rng: np.random.Generator, *, num_models: Count = 1000) -> Values:
     """Data Banzhaf values by maximum sample reuse (Wang and Jia 2023, AISTATS).
 
     φ_i = 2^{1−n} Σ_{S ⊆ N∖i} [U(S ∪ i) − U(S)], estimated by the mean of U over the drawn
     coalitions with i minus the mean over those without, where each coalition serves all points.
+
+    Parameters
+    ----------
+    num_models : coalitions drawn.
     """
     members = rng.random((num_models, game.n)) < 0.5
     return _difference_of_means(game, members)
 
 
+@checked
 def influence_subsample(
-    game: Game, rng: np.random.Generator, num_models: int = 1000, proportion: float = 0.7
+    game: Game, rng: np.random.Generator, *, num_models: Count = 1000, proportion: Share = 0.7
 ) -> Values:
     """Influence estimated by subsampling (Feldman and Zhang 2020, NeurIPS).
 
     φ_i = E[U(S) | i ∈ S] − E[U(S) | i ∉ S] over uniformly drawn S of size round(proportion·n). The
     paper takes the influence on one validation point, this the influence on the utility.
+
+    Parameters
+    ----------
+    num_models : coalitions drawn.
+    proportion : share of the points in a coalition.
     """
     size = round(proportion * game.n)
     if not 0 < size < game.n:

@@ -10,18 +10,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nddv.support.settings import Device, NotNegative, Positive, Share, checked
 from nddv.values import NoValues, Values
 
 
+@checked
 def lava(
     X: NDArray[np.floating],
     y: NDArray[np.int64],
     X_valid: NDArray[np.floating],
     y_valid: NDArray[np.int64],
-    entropy: float = 0.1,
-    label_weight: float = 0.5,
-    scaling: float = 0.5,
-    device: str = "cpu",
+    *,
+    entropy: Positive = 0.1,
+    label_weight: NotNegative = 0.5,
+    scaling: Share = 0.5,
+    device: Device = "cpu",
 ) -> Values:
     """LAVA: how much less mass on a point would reduce the distance to the validation set.
 
@@ -36,10 +39,11 @@ def lava(
     X, y : (n, d) features and (n,) classes of the points to value, n > 1.
     X_valid, y_valid : (m, d) and (m,) validation points.
     entropy : strength ε of the entropic regularisation of every transport problem.
-    label_weight : ½ is what LAVA's code and OpenDataVal compute, 1 the distance of data sets that
-        LAVA refers to (Alvarez-Melis and Fusi 2020).
+    label_weight : weight of the distance between classes. ½ is what LAVA's code and OpenDataVal
+        compute, 1 the distance of data sets that LAVA refers to (Alvarez-Melis and Fusi 2020).
     scaling : of the distances from step to step of :func:`sinkhorn`. The ½ of LAVA's code stops
         short of convergence, and its values are those of that many steps; near 1 they converge.
+    device : where to compute.
 
     Returns
     -------

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nddv.baselines.semivalues import data_shapley
 from nddv.coalitions.game import truncate
+from nddv.support.settings import Positive, checked
 from nddv.values import Values
 
 CHUNK_ELEMENTS = 2_000_000
@@ -20,8 +21,9 @@ SATURATED = 16
 """No replica of a cell counts beyond this many: α^17 is below the rounding of 1, as α ≤ 1/10."""
 
 
+@checked
 def volume_shapley(
-    X: NDArray[np.floating], rng: np.random.Generator, omega: float = 0.05, **sampling: Any
+    X: NDArray[np.floating], rng: np.random.Generator, *, omega: Positive = 0.05, **sampling: Any
 ) -> Values:
     """Shapley values of the robust volume of the features; neither labels nor validation points.
 
@@ -53,9 +55,7 @@ class VolumeGame:
     omega : width of the cells.
     """
 
-    def __init__(self, X: NDArray[np.floating], omega: float = 0.05) -> None:
-        if not omega > 0:
-            raise ValueError(f"omega must be positive, got {omega}")
+    def __init__(self, X: NDArray[np.floating], omega: float) -> None:
         features = np.asarray(X, dtype=np.float64)
         self.n = len(features)
         grid = np.floor((features - features.min(axis=0)) / omega)
@@ -72,7 +72,7 @@ class VolumeGame:
     def utilities(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
         """Relative volumes (B,) of coalitions of weights (B, n), which count points."""
         coalitions = (np.repeat(np.arange(self.n), row.astype(np.intp)) for row in weights)
-        logs = [self._log_volumes(one, len(one))[0] if len(one) else -np.inf for one in coalitions]
+        logs = [self._log_volumes(c, len(c))[0] if len(c) else -np.inf for c in coalitions]
         return np.exp(logs)
 
     def walk(

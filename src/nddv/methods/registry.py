@@ -1,15 +1,17 @@
 """The registry of methods: everything that can turn a problem into values.
 
-A new rule is one function, one entry here, and its settings in ``config/methods.yaml``, with their
-schema. The functions are named, not imported: the Snakefile reads this registry inside Snakemake's
-own environment, and a run depends on the code of its own method only.
+A new method is one function and one entry here; its settings stand in the signature of the function
+(:mod:`nddv.methods.signatures`). The functions are named, not imported: the Snakefile reads this
+registry inside Snakemake's own environment, and a run depends on the code of its own method only.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nddv.methods.variants import split_variant
+from nddv.dynamics.readouts import READOUTS
+from nddv.methods.signatures import read_signature
+from nddv.methods.variants import NDDV_PREFIX, is_nddv, split_variant
 from nddv.support.wording import pick
 
 OPENDATAVAL_PREFIX = "odv:"
@@ -23,242 +25,89 @@ class Method:
     ----------
     name : as in configuration, file names and tables.
     title : as in figures and tables for people.
-    citation : where it comes from.
-    needs : parts of the problem that it reads.
+    function : ``"module:function"``; see :mod:`nddv.methods.valuation` for what it is called with.
     cost : how its time grows: n training and m validation points, d features, C classes, E epochs,
         B drawn coalitions, F the cost of one fit.
-    function : ``"module:function"``; see :mod:`nddv.methods.valuation` for what it is called with.
-    uses_coalitions : whether it fits coalitions with :mod:`nddv.coalitions`.
+    citation : where it comes from.
+    needs : parts of the problem that it reads.
     """
 
     name: str
     title: str
+    function: str
+    cost: str
     citation: str
     needs: tuple[str, ...]
-    cost: str
-    function: str
-    uses_coalitions: bool = False
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Modules and packages of the library that decide its values, below the library."""
-        own = self.function.partition(":")[0].removeprefix("nddv.")
-        return (own, "methods.valuation", *(("coalitions",) if self.uses_coalitions else ()))
+        """Modules that decide its values, with all that they import, below the library."""
+        return (self.function.partition(":")[0].removeprefix("nddv."), "methods.valuation")
 
 
-_NDDV = "Liang et al., Neural Dynamic Data Valuation via Stochastic State-Adjoint Trajectories"
+def _rule(name: str, title: str, function: str, cost: str, citation: str) -> Method:
+    """A baseline; the parameters of its function say what it needs."""
+    return Method(name, title, function, cost, citation, read_signature(function).needs)
+
+
 _NDDV_FIT = "nddv.estimator.nddv:NDDV"
 _CHOI = "Choi et al. (2026), arXiv 2510.23409"
-_TRAIN = ("train",)
-_BOTH = ("train", "valid")
 
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Method(
-            "nddv-terminal",
-            "NDDV, terminal (the paper's score)",
-            _NDDV,
-            ("train", "meta"),
-            "E·n",
-            _NDDV_FIT,
-        ),
-        Method(
-            "nddv-path",
-            "NDDV, path-integrated",
-            f"{_NDDV}, its future work",
-            ("train", "meta"),
-            "E·n",
-            _NDDV_FIT,
-        ),
-        Method(
-            "nddv-participation",
-            "NDDV, participation derivative",
-            f"{_NDDV}; replay as in Engstrom et al. (2025), arXiv 2503.13751",
-            ("train", "meta", "valid"),
-            "E·n, about three fits",
-            _NDDV_FIT,
-        ),
-        Method(
-            "loo",
-            "LOO",
-            "Cook (1977); Koh and Liang (2017), ICML",
-            _BOTH,
-            "n·F, warm-started",
-            "nddv.baselines.leave_one_out:leave_one_out",
-            uses_coalitions=True,
-        ),
-        Method(
-            "data-shapley",
-            "Data Shapley",
-            "Ghorbani and Zou (2019), ICML",
-            _BOTH,
-            "n·F a permutation, warm-started",
-            "nddv.baselines.semivalues:data_shapley",
-            uses_coalitions=True,
-        ),
-        Method(
-            "beta-shapley",
-            "Beta Shapley",
-            "Kwon and Zou (2022), AISTATS",
-            _BOTH,
-            "n·F a permutation, warm-started",
-            "nddv.baselines.semivalues:beta_shapley",
-            uses_coalitions=True,
-        ),
-        Method(
-            "data-banzhaf",
-            "Data Banzhaf",
-            "Wang and Jia (2023), AISTATS",
-            _BOTH,
-            "B·F",
-            "nddv.baselines.subsamples:data_banzhaf",
-            uses_coalitions=True,
-        ),
-        Method(
-            "influence-function",
-            "Influence (subsample)",
-            "Feldman and Zhang (2020), NeurIPS",
-            _BOTH,
-            "B·F",
-            "nddv.baselines.subsamples:influence_subsample",
-            uses_coalitions=True,
-        ),
-        Method(
-            "dvrl",
-            "DVRL",
-            "Yoon, Arik and Pfister (2020), ICML",
-            _BOTH,
-            "E·F",
-            "nddv.baselines.dvrl:dvrl",
-        ),
-        Method(
-            "knn-shapley",
-            "KNN-Shapley",
-            "Jia et al. (2019), PVLDB 12(11)",
-            _BOTH,
-            "m·n·(d + log n)",
-            "nddv.baselines.neighbours:knn_shapley",
-        ),
-        Method(
-            "ame",
-            "AME",
-            "Lin et al. (2022), ICML",
-            _BOTH,
-            "4·B·F, and a lasso of 4·B × n",
-            "nddv.baselines.ame:average_marginal_effect",
-            uses_coalitions=True,
-        ),
-        Method(
-            "data-oob",
-            "Data-OOB, logistic",
-            "Kwon and Zou (2023), ICML",
-            _TRAIN,
-            "B·F",
-            "nddv.baselines.oob:data_oob",
-            uses_coalitions=True,
-        ),
-        Method(
-            "data-oob-trees",
-            "Data-OOB, trees",
-            "Kwon and Zou (2023), ICML",
-            _TRAIN,
-            "B·n·√d·log n",
-            "nddv.baselines.oob:data_oob_trees",
-        ),
-        Method(
-            "du-shapley",
-            "DU-Shapley",
-            "Garrido-Lucero et al. (2024), NeurIPS",
-            _BOTH,
-            "n·F a pool",
-            "nddv.baselines.distributional:du_shapley",
-            uses_coalitions=True,
-        ),
-        Method(
-            "lava",
-            "LAVA",
-            "Just et al. (2023), ICLR",
-            _BOTH,
-            "n·m·d, and the classes in pairs",
-            "nddv.baselines.transport:lava",
-        ),
-        Method(
-            "ghostsuite",
-            "GhostSuite (in-run Shapley)",
-            "Wang et al. (2024), arXiv 2406.11011",
-            _BOTH,
-            "E·n·d·C",
-            "nddv.baselines.in_run:in_run_shapley",
-        ),
-        Method(
-            "lossval",
-            "LossVal",
-            "Wibiral et al. (2024), arXiv 2412.04158",
-            _BOTH,
-            "E·n·m",
-            "nddv.baselines.lossval:lossval",
-        ),
-        Method(
-            "cs-shapley",
-            "CS-Shapley",
-            "Schoch, Xu and Ji (2022), NeurIPS",
-            _BOTH,
-            "n·F a sample",
-            "nddv.baselines.class_wise:class_wise_shapley",
-            uses_coalitions=True,
-        ),
-        Method(
-            "volume-shapley",
-            "VolumeShapley",
-            "Xu et al. (2021), NeurIPS",
-            _TRAIN,
-            "n·d³ a permutation",
-            "nddv.baselines.volume:volume_shapley",
-        ),
-        Method(
-            "eigen-value",
-            "Eigen-Value",
-            _CHOI,
-            _TRAIN,
-            "n·d² + d³",
-            "nddv.baselines.eigen:eigen_value",
-        ),
-        Method(
-            "singular-lava",
-            "SingularLAVA",
-            _CHOI,
-            _BOTH,
-            "LAVA, and n·d² + d³",
-            "nddv.baselines.eigen:singular_lava",
-        ),
-        Method(
-            "singular-oob",
-            "SingularOOB",
-            _CHOI,
-            _TRAIN,
-            "Data-OOB, and n·d² + d³",
-            "nddv.baselines.eigen:singular_oob",
-            uses_coalitions=True,
-        ),
-        Method(
-            "small-loss",
-            "Small loss",
-            "the control: log-likelihood under logistic regression",
-            _TRAIN,
-            "F",
-            "nddv.baselines.loss:small_loss",
-        ),
-        Method(
-            "random",
-            "Random",
-            "the chance line, measured",
-            _TRAIN,
-            "n",
-            "nddv.baselines.chance:random_values",
-        ),
-    )
-}
+_READOUTS = [
+    Method(NDDV_PREFIX + r.name, r.title, _NDDV_FIT, r.cost, r.citation, r.needs)
+    for r in READOUTS.values()
+]
+# fmt: off
+_RULES = [
+    _rule("loo", "LOO", "nddv.baselines.leave_one_out:leave_one_out",
+          "n·F, warm-started", "Cook (1977); Koh and Liang (2017), ICML"),
+    _rule("data-shapley", "Data Shapley", "nddv.baselines.semivalues:data_shapley",
+          "n·F a permutation, warm-started", "Ghorbani and Zou (2019), ICML"),
+    _rule("beta-shapley", "Beta Shapley", "nddv.baselines.semivalues:beta_shapley",
+          "n·F a permutation, warm-started", "Kwon and Zou (2022), AISTATS"),
+    _rule("data-banzhaf", "Data Banzhaf", "nddv.baselines.subsamples:data_banzhaf",
+          "B·F", "Wang and Jia (2023), AISTATS"),
+    _rule("influence-function", "Influence (subsample)",
+          "nddv.baselines.subsamples:influence_subsample",
+          "B·F", "Feldman and Zhang (2020), NeurIPS"),
+    _rule("dvrl", "DVRL", "nddv.baselines.dvrl:dvrl",
+          "E·F", "Yoon, Arik and Pfister (2020), ICML"),
+    _rule("knn-shapley", "KNN-Shapley", "nddv.baselines.neighbours:knn_shapley",
+          "m·n·(d + log n)", "Jia et al. (2019), PVLDB 12(11)"),
+    _rule("ame", "AME", "nddv.baselines.ame:average_marginal_effect",
+          "4·B·F, and a lasso of 4·B × n", "Lin et al. (2022), ICML"),
+    _rule("data-oob", "Data-OOB, logistic", "nddv.baselines.oob:data_oob",
+          "B·F", "Kwon and Zou (2023), ICML"),
+    _rule("data-oob-trees", "Data-OOB, trees", "nddv.baselines.oob:data_oob_trees",
+          "B·n·√d·log n", "Kwon and Zou (2023), ICML"),
+    _rule("du-shapley", "DU-Shapley", "nddv.baselines.distributional:du_shapley",
+          "n·F a pool", "Garrido-Lucero et al. (2024), NeurIPS"),
+    _rule("lava", "LAVA", "nddv.baselines.transport:lava",
+          "n·m·d, and the classes in pairs", "Just et al. (2023), ICLR"),
+    _rule("ghostsuite", "GhostSuite (in-run Shapley)", "nddv.baselines.in_run:in_run_shapley",
+          "E·n·d·C", "Wang et al. (2024), arXiv 2406.11011"),
+    _rule("lossval", "LossVal", "nddv.baselines.lossval:lossval",
+          "E·n·m", "Wibiral et al. (2024), arXiv 2412.04158"),
+    _rule("cs-shapley", "CS-Shapley", "nddv.baselines.class_wise:class_wise_shapley",
+          "n·F a sample", "Schoch, Xu and Ji (2022), NeurIPS"),
+    _rule("volume-shapley", "VolumeShapley", "nddv.baselines.volume:volume_shapley",
+          "n·d³ a permutation", "Xu et al. (2021), NeurIPS"),
+    _rule("eigen-value", "Eigen-Value", "nddv.baselines.eigen:eigen_value",
+          "n·d² + d³", _CHOI),
+    _rule("singular-lava", "SingularLAVA", "nddv.baselines.eigen:singular_lava",
+          "LAVA, and n·d² + d³", _CHOI),
+    _rule("singular-oob", "SingularOOB", "nddv.baselines.eigen:singular_oob",
+          "Data-OOB, and n·d² + d³", _CHOI),
+    _rule("small-loss", "Small loss", "nddv.baselines.loss:small_loss",
+          "F", "the control: log-likelihood under logistic regression"),
+    _rule("random", "Random", "nddv.baselines.chance:random_values",
+          "n", "the chance line, measured"),
+]
+# fmt: on
+METHODS = {method.name: method for method in (*_READOUTS, *_RULES)}
+
+VARIANT_READOUTS = [NDDV_PREFIX + r.name for r in READOUTS.values() if r.variant]
+"""The methods that are read out of the one fit of a variant."""
 
 
 def get_method(name: str) -> Method:
@@ -272,16 +121,16 @@ def get_method(name: str) -> Method:
         return Method(
             name,
             f"OpenDataVal's {evaluator}",
-            "Jiang et al. (2023), OpenDataVal, NeurIPS",
-            _BOTH,
-            "OpenDataVal's",
             "nddv.integrations.opendataval:run_opendataval",
+            "OpenDataVal's",
+            "Jiang et al. (2023), OpenDataVal, NeurIPS",
+            ("train", "valid"),
         )
     base, variant = split_variant(name)
     method = pick(METHODS, base, "method")
     if variant is None:
         return method
-    if method.function != _NDDV_FIT:
+    if not is_nddv(name):
         raise ValueError(f"{name!r}: only NDDV has variants")
     title = f"{method.title.partition(' (')[0]}, {variant.parameter} = {variant.setting}"
     return replace(method, name=name, title=title)

@@ -10,28 +10,24 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nddv.methods.variants import split_variant
+from nddv.methods.variants import NDDV_PREFIX, is_nddv, split_variant
 from nddv.problems.problem import Problem
 from nddv.support.measuring import measure, versions
 from nddv.support.provenance import config_hash
+from nddv.support.settings import Device, Flag, Positive, Precision, Utility, checked
 from nddv.values import NoValues, Values
 
 if TYPE_CHECKING:
     from nddv.estimator.nddv import NDDV
     from nddv.methods.registry import Method
 
-NDDV_PREFIX = "nddv-"
-
-# Settings of the game, for rules that play one.
-GAME_SETTINGS = ("C", "utility", "cache", "device", "dtype")
-
-# Failures that belong to a method on given data, not to the code: they become a visible gap.
+# Failures of a method on its data, not of the code: they become a visible gap.
 GAP_ERRORS = (NoValues, ArithmeticError)
 
 
@@ -46,7 +42,7 @@ def value(method: str, problem: Problem, seed: int, **parameters: Any) -> Values
     """
     entry = _entry(method)
     with measure() as run:
-        if entry.name.startswith(NDDV_PREFIX):
+        if is_nddv(method):
             values = _read_nddv([problem], [seed], [entry], parameters)[0][entry.name]
         else:
             values = _run_rule(entry, problem, seed, parameters)
@@ -63,14 +59,16 @@ def _entry(name: str) -> Method:
 
 def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str, Any]) -> Values:
     """Call the function of a rule with what it wants of the problem, and its settings."""
-    module, _, name = method.function.partition(":")
+    from nddv.methods.signatures import MADE, load, read_signature
+
     # A method's module is imported when it runs: a rule depends on what it runs, no more.
-    function: Callable[..., Any] = getattr(import_module(module), name)
+    function = load(method.function)
     wanted = inspect.signature(function).parameters
-    settings = {"evaluator": method.name.partition(":")[2], **parameters}
-    given: dict[str, Any] = {
+    settings = dict(parameters)
+    offered: dict[str, Any] = {
         "problem": problem,
         "seed": seed,
+        "evaluator": method.name.partition(":")[2],
         "X": problem.X_train,
         "y": problem.y_train,
         "X_valid": problem.X_valid,
@@ -79,42 +77,41 @@ def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str,
         # A stream of its own: the problem's splits and corruption were drawn from the bare seed.
         "rng": np.random.default_rng([seed, 1]),
     }
-    if "game" in wanted:
-        chosen = {key: settings.pop(key) for key in GAME_SETTINGS if key in settings}
-        given["game"] = logistic_game(problem, **chosen)
-    if "class_accuracies" in wanted:
-        chosen = {key: settings.pop(key) for key in ("C", "device", "dtype") if key in settings}
-        given["class_accuracies"] = _class_accuracies(problem, **chosen)
-    if "evaluator" not in wanted:
-        settings.pop("evaluator")
-    found = function(**{key: value for key, value in given.items() if key in wanted}, **settings)
-    values = found if isinstance(found, Values) else Values(found)
-    if "game" in given:
-        values.record["fitted"] = given["game"].fitted  # those in the cache cost nothing
+    for name in MADE.keys() & wanted.keys():
+        own = read_signature(MADE[name]).settings.keys() & settings.keys()
+        offered[name] = load(MADE[name])(problem, **{key: settings.pop(key) for key in own})
+    result = function(**{name: offered[name] for name in wanted if name in offered}, **settings)
+    values = result if isinstance(result, Values) else Values(result)
+    if "game" in offered:
+        values.record["fitted"] = offered["game"].fitted  # those in the cache cost nothing
     return values
 
 
+@checked
 def logistic_game(
     problem: Problem,
-    C: float = 1.0,
-    utility: str = "accuracy",
-    cache: bool = False,
-    device: str = "cpu",
-    dtype: str = "float64",
+    *,
+    C: Positive = 1.0,
+    utility: Utility = "accuracy",
+    cache: Flag = False,
+    device: Device = "cpu",
+    dtype: Precision = "float64",
 ) -> Any:
     """The game of a problem: validation utility of logistic regressions on its coalitions.
 
+    Parameters
+    ----------
+    C : inverse strength of the L2 penalty.
+    utility : of a coalition's logistic regression on the validation part.
     cache : keep utilities on disk and look them up, so that rules and repetitions share fits.
+    device : where to compute.
+    dtype : precision of the fits; float32 gives coefficients to 1e-4 in half the time.
     """
     from nddv.coalitions import LogisticGame
     from nddv.coalitions.cache import default_folder
 
     return LogisticGame(
-        problem.X_train,
-        problem.y_train,
-        problem.X_valid,
-        problem.y_valid,
-        _number_of_classes(problem),
+        *_train_and_valid(problem),
         C=C,
         utility=utility,
         cache=default_folder() if cache else None,
@@ -123,18 +120,20 @@ def logistic_game(
     )
 
 
-def _number_of_classes(problem: Problem) -> int:
-    """Of the data set; where the record does not tell, of what is seen."""
-    if "classes" in problem.record:
-        return len(problem.record["classes"])
-    return 1 + int(max(problem.y_train.max(), problem.y_valid.max()))
-
-
-def _class_accuracies(problem: Problem, **settings: Any) -> Any:
+def class_accuracies(problem: Problem, **settings: Any) -> Any:
+    """What CS-Shapley asks of a coalition: the accuracy of its logistic regression by class."""
     from nddv.baselines.class_wise import logistic_class_accuracies
 
-    parts = (problem.X_train, problem.y_train, problem.X_valid, problem.y_valid)
-    return logistic_class_accuracies(*parts, _number_of_classes(problem), **settings)
+    return logistic_class_accuracies(*_train_and_valid(problem), **settings)
+
+
+def _train_and_valid(problem: Problem) -> tuple[Any, Any, Any, Any, int]:
+    """Training and validation points, and the number of classes: of the data set, or as seen."""
+    if "classes" in problem.record:
+        classes = len(problem.record["classes"])
+    else:
+        classes = 1 + int(max(problem.y_train.max(), problem.y_valid.max()))
+    return (problem.X_train, problem.y_train, problem.X_valid, problem.y_valid, classes)
 
 
 def fit_nddv(problem: Problem, seed: int, readout: str, parameters: Mapping[str, Any]) -> NDDV:
@@ -194,19 +193,16 @@ def _read_nddv(
 
 def _read(model: NDDV, readout: str, fit_seconds: float) -> Values:
     """The values of a fitted model under one readout."""
-    from nddv.estimator.nddv import centre
-
     with measure() as reading:
         sensitivities = np.asarray(model.readout_sensitivities(readout), dtype=np.float64)
     record = {
         "fit": model.record_,
         "fit_seconds": round(fit_seconds, 4),
         "readout": readout,
-        "mean_sensitivity": float(sensitivities.mean()),  # what centring takes away
         "seconds": round(fit_seconds + reading.seconds, 4),
     }
     stderr = model.stderr_ if readout == model.readout else None
-    return Values(centre(sensitivities), stderr, record)
+    return Values.centered(sensitivities, stderr, record)
 
 
 def nddv_values(
@@ -227,14 +223,14 @@ def nddv_values(
     """
     methods = _nddv_methods(readouts)
     with measure() as run:
-        found = _read_nddv(problems, seeds, methods, parameters)
+        values = _read_nddv(problems, seeds, methods, parameters)
     measured = run.as_record()
     return [
         {
             method.name: _complete(method, problem, seed, parameters, own[method.name], measured)
             for method in methods
         }
-        for problem, seed, own in zip(problems, seeds, found, strict=True)
+        for problem, seed, own in zip(problems, seeds, values, strict=True)
     ]
 
 
@@ -245,7 +241,7 @@ def _nddv_methods(readouts: Sequence[str]) -> list[Method]:
 
 
 def value_or_gap(method: str, problem: Problem, seed: int, **parameters: Any) -> Values:
-    """Value a problem as :func:`value` does, or stand in for values that cannot be had.
+    """Value a problem as :func:`value` does, or say why there are none.
 
     A failure that belongs to the method on these data (``GAP_ERRORS``) is printed to stderr and
     gives empty values whose record holds the reason as ``gap``. Any other error is a bug: raised.
@@ -265,8 +261,7 @@ def nddv_values_or_gaps(
     except GAP_ERRORS as error:
         if len(problems) > 1:  # one of them has failed: which, and what do the others give?
             alone = zip(problems, seeds, strict=True)
-            found = (nddv_values_or_gaps([p], [s], readouts, **parameters) for p, s in alone)
-            return [own for one in found for own in one]
+            return [nddv_values_or_gaps([p], [s], readouts, **parameters)[0] for p, s in alone]
         methods = _nddv_methods(readouts)
         return [{m.name: _gap(m, problems[0], seeds[0], parameters, error) for m in methods}]
 
@@ -288,15 +283,19 @@ def _complete(
     measured: dict[str, Any],
 ) -> Values:
     """Add to the method's own record what every record says."""
+    from nddv.methods.settings import defaults
+
+    settings = {**defaults(method.name), **parameters}
+    if is_nddv(method.name) and (variant := split_variant(method.name)[1]):
+        settings[variant.parameter] = variant.setting
     record = {
         "method": method.name,
-        "title": method.title,
         "problem": problem.record.get("address"),
         "seed": seed,
-        "params": parameters,
-        "params_hash": config_hash(parameters),
+        "params": settings,
+        "params_hash": config_hash(settings),
         "versions": versions(),
         **measured,
         **values.record,
     }
-    return Values(values.values, values.stderr, record)
+    return replace(values, record=record)

@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nddv.problems.problem import Problem
 
+NDDV_PREFIX = "nddv-"
 META_SIZE = "meta_size"
-VARIANT_READOUTS = ["nddv-terminal", "nddv-path"]  # read out of the one fit of a variant
+
+
+def is_nddv(method: str) -> bool:
+    """Whether a method is a readout of NDDV, or a variant of one."""
+    return method.startswith(NDDV_PREFIX)
 
 
 @dataclass(frozen=True)
