@@ -58,7 +58,7 @@ def test_both_utilities_are_audited_and_their_cost_is_told(audited, tmp_path, mo
     np.testing.assert_allclose(
         again["log_likelihood"].walks, marginals["log_likelihood"].walks, atol=1e-5
     )
-    failed = Values(np.empty(0), record={"title": "Failed", "gap": "ValueError: too few points"})
+    failed = Values(np.empty(0), record={"gap": "ValueError: too few points"})
     frames = audit_scores(marginals, {**values, "failed": failed}, SEED, calibration=0.25)
     errors = frames["errors"].groupby("utility")["readout"].count()
     # three calibrated and zero; by log-likelihood, participation also raw
@@ -71,7 +71,7 @@ def test_both_utilities_are_audited_and_their_cost_is_told(audited, tmp_path, mo
 
 def test_readouts_without_values_are_refused(audited):
     _, values, marginals, _ = audited
-    gap = Values(np.empty(0), record={"title": "NDDV", "gap": "FloatingPointError: diverged"})
+    gap = Values(np.empty(0), record={"gap": "FloatingPointError: diverged"})
     with pytest.raises(ValueError, match="nddv-path has no values to audit: FloatingPointError"):
         audit_scores(marginals, {**values, "nddv-path": gap}, SEED, 0.25)
 
@@ -94,7 +94,11 @@ def test_certificates_of_every_semivalue(audited):
 
 def test_scores_without_a_scale_certify_nothing_and_say_so(audited):
     problem, values, marginals, _ = audited
-    turned = {method: Values(-one.values, None, one.record) for method, one in values.items()}
+    turned = {
+        method: Values.centered(-own.sensitivities, None, own.record)
+        for method, own in values.items()
+        if own.sensitivities is not None
+    }
     rows = [
         audit_certificates(problem, SEED, given, marginals, ["loo"], 8, 4, 0.05, 0.25)
         for given in (values, turned)

@@ -27,7 +27,7 @@ MEASURES = ["accuracy", "log_likelihood"]
 
 
 def of(method, values, gap=""):
-    record = {"method": method, "title": method.title(), "seed": SEED}
+    record = {"method": method, "seed": SEED}
     return Values(np.asarray(values, float), None, record | ({"gap": gap} if gap else {}))
 
 
@@ -192,7 +192,7 @@ def test_a_gap_is_a_row_with_its_reason():
     curves, areas = curation_tables({SEED: problem}, values, address)
     read = pd.read_csv(StringIO(curves.to_csv(index=False)))
     pd.testing.assert_frame_equal(curation_scores(read), areas.drop(columns=list(address)))
-    assert list(curves.columns[:6]) == [*address, "method", "title", "seed"]
+    assert list(curves.columns[:5]) == [*address, "method", "seed"]
     gaps = curves[curves["method"] == "broken"]
     assert gaps["direction"].tolist() == list(DIRECTIONS)
     assert gaps["gap"].tolist() == ["NoValues: too flat"] * 4

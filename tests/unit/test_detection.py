@@ -144,7 +144,7 @@ def test_f1_of_clusters_is_the_mean_of_precision_and_recall_and_auroc_that_of_th
 def test_a_gap_is_a_row_with_its_reason():
     mask = np.array([True, False, False, False])
     truths = {7: Truth(mask.astype(np.int8), np.zeros(4, np.int64), np.arange(4))}
-    record = {"method": "a", "title": "A", "seed": 7, "seconds": 1.5}
+    record = {"method": "a", "seed": 7, "seconds": 1.5}
     values = [
         Values(np.array([0.0, 1.0, 2.0, 3.0]), None, record),
         Values(np.empty(0), None, {**record, "method": "b", "gap": "ValueError: no"}),

@@ -48,10 +48,10 @@ def made(seed=100, n=120, classes=("a", "b", "c"), protected=True, labels=True):
     return problem, truth, draw.normal(size=n) - 1.5 * mask
 
 
-def table_of(problem, truth, values, **record):
-    record = {"method": "a", "title": "A", "seed": 100, **record}
+def table_of(problem, truth, values, make=Values, **record):
+    record = {"method": "a", "seed": 100, **record}
     return group_tables(
-        {100: problem}, {100: truth}, [Values(values, None, record)], ADDRESS, 0.25, 50
+        {100: problem}, {100: truth}, [make(values, None, record)], ADDRESS, 0.25, 50
     )
 
 
@@ -264,10 +264,8 @@ def test_gaps_of_budgets_depend_on_the_order_of_values_only():
 def test_what_centring_took_away_does_not_change_gaps():
     problem, truth, values = made()
     n = len(values)
-    centred = (values - values.mean()) * n / (n - 1)
     fit = {"params": {"reweighting": "lookahead"}, "weight_range": 0.25}
-    record = {"mean_sensitivity": float(values.mean()), "fit": fit}
-    _, summary = table_of(problem, truth, centred, **record)
+    _, summary = table_of(problem, truth, values, Values.centered, fit=fit)
     assert set(summary["reweighting"]) == {"lookahead"}
     assert set(summary["weight_range"]) == {0.25}
     row = summary.query("partition == 'protected' and rule == 'budget'").iloc[0]

@@ -52,7 +52,7 @@ def test_values_are_those_of_the_same_run_without_a_trace(model, traced):
 
 def test_the_path_pairs_to_the_terminal_sensitivities(model):
     with torch.no_grad():
-        path = scoring_path(model._folds[0].run)
+        path = scoring_path(model.folds_[0].run)
     paired = (path.states[-1] * path.costates[-1]).sum(axis=1)
     np.testing.assert_allclose(
         paired, model.readout_sensitivities("terminal"), rtol=1e-4, atol=1e-5
@@ -60,7 +60,7 @@ def test_the_path_pairs_to_the_terminal_sensitivities(model):
 
 
 def test_means_are_those_that_drove_the_states_and_carry_the_weights(model):
-    run = model._folds[0].run
+    run = model.folds_[0].run
     with torch.no_grad():
         path, driven = scoring_path(run), run.score().aggregates
     np.testing.assert_allclose(path.means[:-1], torch.stack(driven), rtol=1e-4, atol=1e-6)
@@ -81,7 +81,7 @@ def test_layers_and_epochs_meet_in_the_terminal_value(traced):
 
 def test_states_and_means_are_told_along_the_same_directions_at_all_times(model, problem, traced):
     with torch.no_grad():
-        path = scoring_path(model._folds[0].run)
+        path = scoring_path(model.folds_[0].run)
     axes = principal_directions(path.states[-1], problem[0].y_train)
     for k in (1, 2):
         along = axes.vectors[:, k - 1]

@@ -1,1 +1,1 @@
-"""The anatomy of one run: trajectories, the functions of its control, and kernels compared."""
+"""What happens inside a run: trajectories, the functions of its control, and its kernels."""

@@ -1,6 +1,6 @@
-"""What a fitted control does with the coordinates of a state (Eq. kan_control).
+"""The functions that a fitted control applies to the coordinates of a state (Eq. kan_control).
 
-The last panel of the paper's fig:terminal_map_interpretability.
+For the last panel of the paper's fig:terminal_map_interpretability.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nddv.estimator.folds import single_fold
 from nddv.methods.valuation import fit_nddv
 from nddv.problems.problem import Problem
 
-BACKGROUND = 250  # points that an effect is the mean over
+BACKGROUND = 250  # an effect is a mean over this many points
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,16 @@ class ScalarMap:
 
 
 def _one_input(layer: KANLayer, weights: Tensor, k: int, x: Tensor) -> Tensor:
-    """What input number k adds to the outputs of a layer."""
+    """The part of a layer's outputs that comes from input number k."""
     own = weights.view(layer.centers + 1, layer.inputs, layer.outputs)[:, k]
     return replace(layer, inputs=1).forward([own], x.unsqueeze(1))[0]
 
 
 def last_control(run: Run) -> ScalarMap:
-    """What the last control adds to the margin of the last class: Δt·w·ψ_{S−1}, as f_ϑ.
+    """The part of the margin of the last class that the last control adds: f_ϑ = Δt·w·ψ_{S−1}.
 
-    w is the terminal map's row of that class minus the mean of the others' (of the only output, in
-    regression).
+    w is the terminal map's row of that class minus the mean row of the others; in regression it is
+    the only row.
     """
     flow = run.flow
     if flow.control != "kan":
@@ -95,7 +95,7 @@ def last_states(run: Run) -> Tensor:
 
 
 def coordinate_effects(scalar: ScalarMap, states: Tensor, grid: Tensor) -> tuple[Tensor, Tensor]:
-    """How f changes when one coordinate of a state is moved and the others stay.
+    """How f changes when one coordinate of a state moves and the others stay.
 
     states: (n, P); grid: (P, m). Mean and standard deviation over states, (P, m) each, of f with
     X_p = grid_p minus f with X_p at its median. Without interactions the deviation is zero.
@@ -125,15 +125,15 @@ class CoordinateTables:
     ----------
     functions : ``kind``, ``coordinate``, ``unit``, ``x``, ``y``, ``spread``. ``"inner"``: h_{q,p}
         of the strongest coordinates p and all units q. ``"outer"``: H_q of the strongest units.
-        ``"effect"``: of the strongest coordinates, as ``coordinate_effects`` gives it. Coordinates
-        and units are numbered from 1.
+        ``"effect"``: effects of the strongest coordinates (``coordinate_effects``). Coordinates and
+        units are numbered from 1.
     states : ``kind`` (``"coordinate"`` or ``"unit"``), ``number``, ``point``, ``x``, ``label``:
-        where the points are, for the strongest.
+        the points along the strongest coordinates and units.
     strengths : ``kind``, ``number``, ``strength``, ``feature``, ``correlation``, ``additive``,
         ``target``; strongest first. Strength is the standard deviation, over the points, of a
-        coordinate's effect or of a unit's H_q; feature the column of the data that a coordinate
-        is most correlated with; additive the share of the variance of f that the effects of all
-        coordinates add up to; target the class whose margin f is a part of.
+        coordinate's effect or of a unit's H_q. Feature is the column of the data with the highest
+        correlation to a coordinate. Additive is the share of the variance of f that the sum of all
+        effects explains. Target is the class to whose margin f belongs.
     """
 
     functions: pd.DataFrame
@@ -150,8 +150,8 @@ def coordinate_functions(
     Parameters
     ----------
     settings : of ``nddv.NDDV``; the control must be a KAN.
-    top : how many coordinates and units are told in full.
-    points : of each function, over the range of the states.
+    top : how many coordinates and units get full curves.
+    points : number of points of each curve, over the range of the states.
     """
     run = single_fold(fit_nddv(problem, seed, "path", settings)).run
     scalar, states = last_control(run), last_states(run)
@@ -184,8 +184,8 @@ def coordinate_functions(
         z = grids["unit"][q]
         functions.append(_curve("outer", z, scalar.outer(q, z), unit=q + 1))
     for p in chosen["coordinate"]:
-        one = _curve("effect", grids["coordinate"][p], effects[p], coordinate=p + 1)
-        functions.append(one.assign(spread=spreads[p].numpy()))
+        effect = _curve("effect", grids["coordinate"][p], effects[p], coordinate=p + 1)
+        functions.append(effect.assign(spread=spreads[p].numpy()))
     labels = np.asarray(problem.record["classes"])[problem.y_train]
     where = [
         pd.DataFrame({"kind": kind, "number": k + 1, "x": x[:, k].numpy(), "label": labels})
@@ -208,25 +208,25 @@ def _curve(kind: str, x: Tensor, y: Tensor, **labels: int) -> pd.DataFrame:
 
 
 def _strengths(kind: str, at_states: NDArray[np.floating]) -> pd.DataFrame:
-    """Standard deviations over points of what each coordinate or unit adds, (K, n)."""
+    """Standard deviations over points of the effects (K, n) of coordinates or units."""
     numbers = np.arange(1, len(at_states) + 1)
     return pd.DataFrame({"kind": kind, "number": numbers, "strength": at_states.std(1)})
 
 
 def _resembled(problem: Problem, states: NDArray[np.floating]) -> pd.DataFrame:
-    """The feature that each coordinate is most correlated with, over the training points."""
+    """The feature with the highest correlation to each coordinate, over the training points."""
     X = problem.X_train
     with np.errstate(invalid="ignore", divide="ignore"):  # features that never vary
         both = np.corrcoef(states, X, rowvar=False)[: states.shape[1], states.shape[1] :]
     both = np.nan_to_num(both)
     best = np.abs(both).argmax(1)
     names = [column["column"] for column in problem.record.get("columns", [])]
-    if len(names) != X.shape[1]:  # encoded columns have no names of their own
+    if len(names) != X.shape[1]:  # encoded columns have no names
         names = [f"feature {k + 1}" for k in range(X.shape[1])]
     correlation = both[np.arange(len(best)), best]
     return pd.DataFrame({"feature": [names[k] for k in best], "correlation": correlation})
 
 
 def _headed(columns: Mapping[str, Any], table: pd.DataFrame) -> pd.DataFrame:
-    """A table led by columns that have one value."""
+    """A table with constant columns in front."""
     return table.reset_index(drop=True).assign(**columns)[[*columns, *table]]

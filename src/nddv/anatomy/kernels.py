@@ -1,7 +1,7 @@
-"""Why Matérn bases: kernels, the functions that they make, and what they learn.
+"""Why Matérn bases: the kernels, random functions with these kernels, and regressions.
 
-Panels of the paper's fig:terminal_map_interpretability: kernel smoothness and the regression
-comparison. :mod:`nddv.anatomy.controls` has the coordinate functions of a fitted control.
+For two panels of the paper's fig:terminal_map_interpretability, kernel smoothness and the
+regression comparison. :mod:`nddv.anatomy.controls` makes the third, the coordinate functions.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from nddv.dynamics.seeds import generator
 Floats = NDArray[np.float64]
 
 NAMES = {0.5: "matern-1/2", 1.5: "matern-3/2", 2.5: "matern-5/2", inf: "gaussian"}
-"""The bases compared, by smoothness ν: all that the layers offer."""
+"""The bases that are compared, by smoothness ν: all bases of the layers."""
 
 MLP, MLP_LONG = "mlp", "mlp-long"
 
 PATIENCE = {MLP_LONG: 3}
-"""How many times the steps of the others: an MLP's takes less than half the time of a KAN's."""
+"""Factor on the number of steps: a step of an MLP takes less than half the time of a KAN's."""
 
-# The layers of the default control: what is compared is what is used.
+# The layers of the default control, so that the comparison is about what is used.
 CENTERS, REACH = 8, 2.0
 
-UNCLIPPED = 1e6  # a norm that no gradient here comes near
+UNCLIPPED = 1e6  # far above the norm of any gradient here
 
 
 # ------------------------------------------------------------------ kernels
 
 
 def kernel_curves(seed: int, reach: float = 3.0, points: int = 301, draws: int = 1) -> pd.DataFrame:
-    """Each kernel, its slope and curvature, and random functions that have it as covariance.
+    """Each kernel, its slope and curvature, and random functions with this kernel as covariance.
 
-    The random functions of all kernels are made of the same normal draws. They stand for sums of
-    very many randomly weighted bases: what a layer looks like before it has learned anything.
+    All kernels use the same normal draws. The random functions stand for sums of very many randomly
+    weighted bases: for a layer before it has learned anything.
 
     Returns
     -------
     ``kind`` (``"kernel"``, ``"slope"``, ``"curvature"``, ``"sample"``), ``nu``, ``draw``, ``x`` in
-    length scales, ``y``; NaN where a kernel has no slope, ν = 1/2 at its centre.
+    length scales, ``y``. The kernel of ν = 1/2 has no slope at its center: NaN.
     """
     x = np.linspace(-reach, reach, points)
     normal = np.random.default_rng(seed).normal(size=(points, draws))
@@ -81,8 +81,8 @@ def _derivatives(nu: float, x: Floats) -> tuple[Floats, Floats]:
 def _samples(covariance: Floats, normal: Floats) -> Floats:
     """Draws (points, draws) with this covariance, by its symmetric root.
 
-    The symmetric root, not Cholesky's: it is the same smoothing on both sides of every point, so
-    that functions of different kernels made of the same draws resemble each other.
+    The symmetric root smooths equally on both sides of every point; Cholesky's root does not. So
+    functions of different kernels resemble each other if they use the same draws.
     """
     eigenvalues, vectors = np.linalg.eigh(covariance)
     root = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
@@ -157,25 +157,25 @@ class Comparison:
 
 
 def models(inputs: int) -> dict[str, Chain]:
-    """Networks of ``inputs`` inputs and one output, as near in number of parameters as may be.
+    """Networks with ``inputs`` inputs, one output and nearly the same number of parameters.
 
-    A KAN of two layers with 2d + 1 units (Eq. kan_control) for each kernel, and an MLP of one
-    hidden layer, twice: it is also trained for longer (``PATIENCE``).
+    For each kernel there is a KAN of two layers with 2d + 1 units (Eq. kan_control). An MLP with
+    one hidden layer appears twice: the second is trained for longer (``PATIENCE``).
     """
     hidden = 2 * inputs + 1
     shapes = ((inputs, hidden), (hidden, 1))
-    found = {
+    kans = {
         name: Chain(tuple(KANLayer(*shape, CENTERS, REACH, nu) for shape in shapes))
         for nu, name in NAMES.items()
     }
-    parameters = number_of_parameters(found[NAMES[inf]])
+    parameters = number_of_parameters(kans[NAMES[inf]])
     width = round((parameters - 1) / (inputs + 2))
     mlp = Chain((DenseLayer(inputs, width, True), DenseLayer(width, 1, False)))
-    return {**found, MLP: mlp, MLP_LONG: mlp}
+    return {**kans, MLP: mlp, MLP_LONG: mlp}
 
 
 def number_of_parameters(chain: Chain) -> int:
-    """Of a network."""
+    """The number of parameters of a network."""
     return sum(prod(shape) for shape in chain.shapes())
 
 
@@ -231,7 +231,7 @@ class _Data:
 
 
 def _draw(targets: Sequence[Target], inputs: int, seed: int, settings: Comparison) -> _Data:
-    """Points uniform on the box, the same for all targets; and their noisy values."""
+    """Points drawn uniformly from the box, the same for all targets, and their noisy values."""
     n, valid = max(settings.sizes), settings.valid
     shape = (settings.repetitions, n + valid + settings.test)
     draws = generator(seed, inputs)
@@ -253,7 +253,7 @@ def _draw(targets: Sequence[Target], inputs: int, seed: int, settings: Compariso
 def _best_of_rates(
     chain: Chain, data: _Data, seed: int, settings: Comparison
 ) -> tuple[Tensor, Tensor]:
-    """The learning rate (R,) that is best on the validation points, and the test error (R,)."""
+    """The learning rate (R,) with the lowest validation error, and its test error (R,)."""
     inputs = data.x.shape[2]
     starts = [
         flatten(chain.init(generator(seed, inputs, k), torch.float32))

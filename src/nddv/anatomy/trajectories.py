@@ -1,9 +1,9 @@
 """What happens inside one NDDV run, as tables: states, co-states, weights and values of all points.
 
-Everything is read from the fitted run itself, along the scoring path that its values come from: the
-flow of the final parameters, with the aggregate that the points make (fig:nddv, fig:learn_sde,
-fig:reveal_dv_layer_epoch, fig:reveal_dv). States have many coordinates; they are told by two, along
-directions that are the same at all times: the first two principal components of terminal states.
+Everything comes from the fitted run itself, along the scoring path of its values: the flow with the
+final parameters, and with the aggregate of the points (fig:nddv, fig:learn_sde,
+fig:reveal_dv_layer_epoch, fig:reveal_dv). States have many coordinates. The tables have two: along
+the first two principal components of the terminal states, at all times.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nddv.problems.problem import Problem, Truth
 
 Floats = NDArray[np.float64]
 
-GRID = 101  # costs at which the weight map is told
+GRID = 101  # costs at which the weight map is evaluated
 DIGITS = 5
 
 
@@ -56,16 +56,16 @@ class Directions:
 
 @dataclass(frozen=True)
 class Trajectories:
-    """A fitted run as tidy frames; `point` is the place of a point in the training set.
+    """A fitted run as tidy frames; `point` is the position of a point in the training set.
 
     Attributes
     ----------
     run : one row: seed, best_epoch (the last that the path readout averages, from 1), epochs,
         explained_1 and explained_2 (shares of the terminal variance), feature_1 and feature_2 (the
-        columns, from 1, that `points` tells: those that tell most about the label).
+        columns of `points`, from 1: those that say most about the label).
     points : point, corrupted, label (observed), feature_1, feature_2, cost (q_i: the terminal cost
-        at the point's last visit in training, which its weight is made of), weight (v_i), terminal
-        and path (values under these readouts).
+        at the point's last visit in training, from which its weight is computed), weight (v_i),
+        terminal and path (values under these readouts).
     states : point, step, time, state_1, state_2, costate_1, costate_2: X_t and Y_t along the two
         directions.
     steps : step, time, mean_1, mean_2: μ_t along the same directions.
@@ -87,13 +87,13 @@ class Trajectories:
 def trace_run(
     problem: Problem, truth: Truth, seed: int, settings: Mapping[str, Any]
 ) -> Trajectories:
-    """Fit NDDV to a classification problem and tell what its run did.
+    """Fit NDDV to a classification problem, and describe the run.
 
     Parameters
     ----------
     truth : says which points were corrupted; the run does not see it.
     seed : random state of the run.
-    settings : of `nddv.NDDV`, as for its values; that the layers are traced changes no value.
+    settings : of `nddv.NDDV`, as for its values; tracing the layers changes no value.
     """
     if problem.record["task"] != "classification":
         raise ValueError(f"trajectories are told of classes, not of {problem.record['task']}")
@@ -153,12 +153,12 @@ def scoring_path(run: Run) -> Path:
     end = terminal(params.head, path.states[-1], data.y, data.loss)
     costates = backward(flow, params.controls, path, -end.gradients).costates
     last = mass @ path.states[-1] / len(mass)
-    found = (path.states, costates, [*path.aggregates, last])
-    return Path(*(torch.stack(part).double().numpy(force=True) for part in found))
+    parts = (path.states, costates, [*path.aggregates, last])
+    return Path(*(torch.stack(part).double().numpy(force=True) for part in parts))
 
 
 def principal_directions(states: Floats, labels: NDArray[np.int64]) -> Directions:
-    """First two principal components of states (n, W), each turned so that labels grow along it."""
+    """First two principal components of states (n, W), with the sign that makes labels grow."""
     centred = states - states.mean(axis=0)
     _, spreads, vectors = np.linalg.svd(centred, full_matrices=False)
     vectors = vectors[:2].T
@@ -167,7 +167,7 @@ def principal_directions(states: Floats, labels: NDArray[np.int64]) -> Direction
 
 
 def informative_features(problem: Problem) -> tuple[int, int]:
-    """The two features of whose variance the observed classes explain most, in order."""
+    """The two features whose variance the observed classes explain best, in order."""
     X, y = problem.X_train.astype(np.float64), problem.y_train
     if X.shape[1] < 2:
         raise ValueError("the data have one feature: two are needed to draw them")
@@ -181,7 +181,7 @@ def informative_features(problem: Problem) -> tuple[int, int]:
 
 
 def significant(frame: pd.DataFrame, digits: int = DIGITS) -> pd.DataFrame:
-    """The frame with its floats rounded to so many significant digits: enough to draw."""
+    """The frame with its floats rounded to significant digits: enough for a drawing."""
     floats = frame.select_dtypes("float")
     return frame.assign(**{name: _round(floats[name].to_numpy(), digits) for name in floats})
 
@@ -197,7 +197,7 @@ def _weight_map(run: Run) -> pd.DataFrame:
     fixed = run.training.reweighting == "none"
     weights = torch.ones_like(costs) if fixed else run.weight_map(run.theta, costs)
     grid = torch.stack([costs, weights], dim=1).double().numpy(force=True)
-    # The map of one run says little about that of another: figures lay several side by side.
+    # The map of one run says little about the map of another, so figures show several.
     return pd.DataFrame(grid, columns=["cost", "weight"]).assign(seed=run.seed)
 
 
@@ -231,6 +231,6 @@ def _long(values: Floats, over: str, name: str = "value", first: int = 0) -> pd.
 
 
 def _with_time(rows: pd.DataFrame, times: Floats) -> pd.DataFrame:
-    """Tell the time of each step, beside it."""
+    """Add the time of each step, beside it."""
     rows.insert(rows.columns.get_loc("step") + 1, "time", times[rows["step"]])
     return rows

@@ -1,7 +1,7 @@
-"""Upper confidence bounds on the mean of bounded independent draws, all from above and one-sided.
+"""One-sided upper confidence bounds on the mean of bounded independent draws.
 
-With probability at least 1 − α over the M draws, each in an interval of the given width, the mean
-of their law is at most the mean of the draws plus the radius.
+Each of the M draws lies in an interval of known width. With probability at least 1 − α, their
+expectation is at most the mean of the draws plus the radius.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ def utility_range(utility: str) -> tuple[float, float]:
 def largest_error(
     sensitivities: ArrayLike, utility_range: tuple[float, float]
 ) -> NDArray[np.float64]:
-    """B^max of Corollary sampled_pairwise_certificate: what e_i(A) + e_j(A) can be at most.
+    """B^max of Corollary sampled_pairwise_certificate: the largest possible e_i(A) + e_j(A).
 
     With all utilities in [lo, hi] and R = hi − lo,
 
         B^max = max over σ ∈ {−1, 1} of Σ_{k ∈ {i, j}} max(|s_k|, |s_k − σR|).
 
-    Proof: |s_i − U(A∪i) + U(A)| + |s_j − U(A∪j) + U(A)| is convex in the three utilities, so that
-    it is largest at a corner of [lo, hi]³; U(A) = lo leaves Δ_i, Δ_j ∈ {0, R}, which is σ = 1, and
-    U(A) = hi leaves {−R, 0}. It is attained at a corner, hence the smallest bound that follows from
-    the range alone. It is at most |s_i| + |s_j| + 2R, and equal to it if the s have one sign.
+    Proof: |s_i − U(A∪i) + U(A)| + |s_j − U(A∪j) + U(A)| is convex in the three utilities, so it is
+    largest at a corner of [lo, hi]³. U(A) = lo leaves Δ_i, Δ_j ∈ {0, R}, which is σ = 1; U(A) = hi
+    leaves {−R, 0}. A corner attains it, so no smaller bound follows from the range alone. It is at
+    most |s_i| + |s_j| + 2R, with equality if both s have the same sign.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def bernstein_radius(
 ) -> NDArray[np.float64]:
     """√(2V log(2/α) / M) + 7·width·log(2/α) / (3(M−1)): Maurer and Pontil (2009), Theorem 4.
 
-    Empirical Bernstein: V is the sample variance with the divisor M − 1. Where draws vary little
-    for their width the radius falls nearly as 1/M.
+    Empirical Bernstein: V is the sample variance with divisor M − 1. If draws vary little compared
+    with their width, the radius falls nearly as 1/M.
     """
     check_alpha(alpha)
     if count < 2:
@@ -79,6 +79,6 @@ def bernstein_radius(
 
 
 def check_alpha(alpha: float) -> None:
-    """Refuse a probability of failure that is none."""
+    """Refuse a probability of failure outside (0, 1)."""
     if not 0 < alpha < 1:
         raise ValueError(f"alpha, the probability of failure, must be in (0, 1), got {alpha}")

@@ -5,18 +5,18 @@ model and m_i(C, λ) its derivative (Definition continuous_inclusion). The score
 finite marginal Δ_i(C) = U(C ∪ i) − U(C) by at most (Eq. coalition_bridge_budget)
 
     B_i(C; λ₀) = ½ L (λ₀² + (1−λ₀)²)    curvature: m changes along λ
-               + |Γ'|                    calibration: what the utility sees and point i's loss not
+               + |Γ'|                    calibration: the utility changes, but not point i's loss
                + ‖∇g‖ ‖r‖                residual: the state moves, but not along itself
                + |ρ − 1| |u|             scale: it moves along itself, at another rate than 1
-               + |s − u|                 context: the score was read off another run
+               + |s − u|                 context: the score was read from another run
 
-with g = −Φ_i(·), the oriented terminal scalar under the terminal map retrained at (C, λ₀) (what
-the map itself changes along λ is part of Γ), u = X·∇g, and ∂_λX = ρX + r, r ⊥ X (Proposition
+Here g = −Φ_i(·) is the oriented terminal scalar under the terminal map retrained at (C, λ₀). (The
+change of the map itself along λ is part of Γ.) u = X·∇g, and ∂_λX = ρX + r with r ⊥ X (Proposition
 local_adjoint_calibration), at the terminal state X = X_{i,T} of point i for (C, λ₀).
 
-m and ∂_λX are exact derivatives through all training steps, by forward mode
-(`torch.func.jvp`) on many retrainings at once. Where a gradient's norm crosses the limit `clip`
-along λ, m jumps and is not Lipschitz, as the theorem assumes; a large enough clip avoids it.
+m and ∂_λX are exact derivatives through all training steps, by forward mode (`torch.func.jvp`) on
+many retrainings at once. The theorem assumes that m is Lipschitz. If a gradient's norm crosses the
+limit `clip` along λ, m jumps; a large enough clip avoids this.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def inclusion_paths(
 ) -> InclusionPaths:
     """Retrain along λ: path k adds points[k] to coalitions[k].
 
-    points: (K,); coalitions: (K, n) participation weights, of which that of the point itself does
-    not matter; grid: (G,) weights λ.
+    points: (K,); coalitions: (K, n) participation weights, in which the entry of the point itself
+    is ignored; grid: (G,) weights λ.
     """
     run, valid, valid_y = fold.run, fold.valid, fold.valid_y
     like = run.flat
@@ -77,11 +77,11 @@ def inclusion_paths(
 
     def end(w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         flat = train_again(run, w)
-        found = evaluate(run, flat, w, valid, valid_y)
+        evaluation = evaluate(run, flat, w, valid, valid_y)
         costs = terminal(
-            run.flow.unpack(flat).head, found.population[-1], run.data.y, run.data.loss
+            run.flow.unpack(flat).head, evaluation.population[-1], run.data.y, run.data.loss
         )
-        return found.utility, found.population[-1], -costs.gradients
+        return evaluation.utility, evaluation.population[-1], -costs.gradients
 
     def along(w: Tensor, direction: Tensor) -> tuple[Tensor, ...]:
         (u, x, gradient), (du, dx, _) = torch.func.jvp(end, (w,), (direction,))  # type: ignore[misc]
@@ -90,17 +90,16 @@ def inclusion_paths(
 
     repeated = directions.unsqueeze(1).expand_as(weights)
     with torch.no_grad():
-        found = map_many(run, along, weights.flatten(0, 1), repeated.flatten(0, 1))
+        parts = map_many(run, along, weights.flatten(0, 1), repeated.flatten(0, 1))
     shape = weights.shape[:2]
-    return InclusionPaths(grid, *(f.unflatten(0, shape).double().numpy(force=True) for f in found))
+    return InclusionPaths(grid, *(f.unflatten(0, shape).double().numpy(force=True) for f in parts))
 
 
 def lipschitz(grid: Array, slopes: Array) -> Array:
     """Lipschitz constants (K,) of m from its values (K, G) on a grid, made conservative.
 
-    The steepest chord between neighbours is at most the true constant, and short of it by O(h). The
-    step from the grid of every other point to the full one shows how much is still missing: what
-    it added is added once more.
+    The steepest chord between neighbours is too small by O(h). The step from a grid of every other
+    point to the full grid shows how much is missing: its increase is added once more.
     """
 
     def steepest(every: int) -> Array:
@@ -125,7 +124,7 @@ def bridge_budget(
     ----------
     model : small, fitted with meta data and dtype="float64".
     points : (p,) indices i.
-    coalitions : (c, n) participation weights C; that of point i itself is ignored.
+    coalitions : (c, n) participation weights C; the entry of point i itself is ignored.
     lambda0 : λ₀, a multiple of 1/intervals.
     intervals : of the grid on [0, 1], an even number; p·c·(intervals + 1) models are trained.
     readouts : whose scores are bounded.
@@ -141,19 +140,19 @@ def bridge_budget(
     Simpson's rule (Eq. continuous_marginal_identity).
     """
     fold = single_fold(model)
-    given = _checked_coalitions(coalitions, len(fold.index))
+    sets = _checked_coalitions(coalitions, len(fold.index))
     chosen = _checked_points(points, len(fold.index))
     if fold.run.flat.dtype != torch.float64:
         raise ValueError('the budget compares small differences: fit with dtype="float64"')
     grid, at = _grid(lambda0, intervals)
-    which, context = (a.ravel() for a in np.meshgrid(chosen, np.arange(len(given)), indexing="ij"))
-    paths = inclusion_paths(fold, which, given[context], grid)
-    others = (given[context] > 0).sum(axis=1) - (given[context, which] > 0)
+    which, context = (a.ravel() for a in np.meshgrid(chosen, np.arange(len(sets)), indexing="ij"))
+    paths = inclusion_paths(fold, which, sets[context], grid)
+    others = (sets[context] > 0).sum(axis=1) - (sets[context, which] > 0)
     shared = {"point": which, "coalition": context, "size": others, "lambda0": lambda0}
     terms = local_terms(paths, at)
     tables = []
     for readout in readouts:
-        score = fold.sensitivities(readout, model.trajectories).mean(0)[which]
+        score = fold.sensitivities(readout).mean(0)[which]
         table = pd.DataFrame({"readout": readout, **shared, "score": score, **terms})
         table["context"] = (table["score"] - table["radial"]).abs()
         table["budget"] = table[list(TERMS)].sum(axis=1)
@@ -164,7 +163,7 @@ def bridge_budget(
 
 
 def local_terms(paths: InclusionPaths, at: int) -> dict[str, Array]:
-    """What B_i(C; λ₀) is made of, (K,) each, but for the score; λ₀ = grid[at]."""
+    """The terms of B_i(C; λ₀) that do not need the score, (K,) each; λ₀ = grid[at]."""
     lambda0 = paths.grid[at]
     x, dx, gradient = (a[:, at] for a in (paths.states, paths.tangents, paths.gradients))
     squared = (x**2).sum(axis=1)
@@ -202,10 +201,10 @@ def _grid(lambda0: float, intervals: int) -> tuple[Array, int]:
 
 
 def _checked_coalitions(coalitions: ArrayLike, n: int) -> Array:
-    given = np.asarray(coalitions, dtype=np.float64)
-    if given.ndim != 2 or given.shape[1] != n or len(given) == 0:
-        raise ValueError(f"coalitions must have shape (c, {n}), got {given.shape}")
-    return given
+    weights = np.asarray(coalitions, dtype=np.float64)
+    if weights.ndim != 2 or weights.shape[1] != n or len(weights) == 0:
+        raise ValueError(f"coalitions must have shape (c, {n}), got {weights.shape}")
+    return weights
 
 
 def _checked_points(points: ArrayLike, n: int) -> NDArray[np.intp]:

@@ -6,17 +6,17 @@ beyond an upper bound of 𝓔 therefore has the sign of the semi-value gap. The 
 
 - ``hoeffding``: Corollary sampled_pairwise_certificate, with the B^max of
   :func:`nddv.audit.bounds.largest_error`. It holds for one pair with probability 1 − α.
-- ``bernstein``: by the observed variance of the errors; for one pair as well.
+- ``bernstein``: uses the observed variance of the errors; also for one pair.
 - ``hoeffding_union``, ``bernstein_union``: at level α/P, so that all P pairs hold at once.
 
-Where ℙ_{ω,ij} is a point mass, as for leave-one-out, 𝓔 is known, and all four are 𝓔 itself.
+If ℙ_{ω,ij} is a point mass, as for leave-one-out, 𝓔 is known, and all four bounds are 𝓔 itself.
 
-The control ``SAMPLES_ONLY`` shows what the same samples certify without any score: the mean of
-U(A ∪ i) − U(A ∪ j) ∈ [−R, R] is the semi-value gap, and a confidence interval around it (two-sided,
-α/2 a side) that leaves zero out tells the order. It answers what a score adds to the samples that
-certify it. On the same draws |s_i − s_j − sampled gap| ≤ Ê; so where |s_i − s_j| > Ê + r, with r
-the radius of the bound, |sampled gap| > r: a certificate of a score goes with an interval that
-leaves zero out, but for the factor of about √(log(2/α)/log(1/α)) that two sides cost.
+The control ``SAMPLES_ONLY`` shows what the same samples certify without any score. The semi-value
+gap is the mean of U(A ∪ i) − U(A ∪ j) ∈ [−R, R]. A confidence interval around it (two-sided, α/2
+per side) gives the order if it excludes zero. So the control says what a score adds to its samples.
+On the same draws |s_i − s_j − sampled gap| ≤ Ê. If |s_i − s_j| > Ê + r, where r is the radius of
+the bound, then |sampled gap| > r. So whenever a score certifies a pair, such an interval excludes
+zero, up to the factor of about √(log(2/α)/log(1/α)) that two sides cost.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _COLUMNS = [
 ]
 
 SAMPLES_ONLY = "samples-only"
-"""What the control without any score is called among the readouts."""
+"""The name of the control without any score among the readouts."""
 
 RANGE_TOLERANCE = 1e-6
-"""By how much, relative to its width, rounding may carry utilities out of their range."""
+"""How far rounding may move utilities out of their range, relative to its width."""
 
 Gaps = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Semi-value gaps (P,) and their standard errors (P,)."""
@@ -74,12 +74,12 @@ def certify(
     utility_range : lowest and highest utility of any coalition, known beforehand and not from the
         samples (:func:`nddv.audit.bounds.utility_range`). Not needed where 𝓔 is exact.
     alpha : probability of failure.
-    family : how many bounds hold at once in ``*_union``; the number of pairs if None, which is that
-        of the corollary, for one readout. For all readouts at once give readouts × pairs.
+    family : how many bounds hold at once in ``*_union``. None is the number of pairs, as in the
+        corollary, for one readout. For all readouts at once give readouts × pairs.
     stratum : (P,), copied to the rows.
-    reference : the gaps φ_{ω,i} − φ_{ω,j} from elsewhere, such as ``mean_gaps`` of many more draws.
-        Where 𝓔 is exact so are the gaps of ``sampled``, which are taken if there are no others.
-    resolution : a reference tells an order if its gap is beyond this many standard errors.
+    reference : other estimates of the gaps φ_{ω,i} − φ_{ω,j}, such as ``mean_gaps`` of many more
+        draws. If 𝓔 is exact, the gaps of ``sampled`` are exact too, and are the default.
+    resolution : a reference decides an order if its gap exceeds this many standard errors.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def certify(
     - bound_B, certified_B, margin_B for each B of ``BOUNDS``: the upper bound of 𝓔, whether
       |score_gap| is beyond it, and |score_gap| − bound;
     - reference_gap, reference_stderr (missing if not given); agrees: whether the order is that of
-      the reference, missing where the reference tells none.
+      the reference, missing if the reference decides none.
     """
     if SAMPLES_ONLY in sensitivities or not sensitivities:
         raise ValueError(
@@ -108,8 +108,8 @@ def certify(
     common = _common_columns(sampled, stratum, reference)
     marginals, levels = sampled.marginals(), np.array([alpha, alpha / family])
     frames = []
-    for readout, given in sensitivities.items():
-        s = _check_sensitivities(readout, given, sampled.law.n)[sampled.pairs]
+    for readout, scores in sensitivities.items():
+        s = _check_sensitivities(readout, scores, sampled.law.n)[sampled.pairs]
         errors = np.abs(s[:, None, :] - marginals).sum(axis=2)
         largest = largest_error(s, utility_range) if utility_range else np.full(len(s), np.nan)
         rows = common.assign(readout=readout, score_gap=s[:, 0] - s[:, 1])
@@ -129,17 +129,17 @@ def _radii(
     widths: NDArray[np.float64],
     levels: NDArray[np.float64],
 ) -> dict[str, NDArray[np.float64]]:
-    """By how much the expectation may be above the mean of draws (P, M), for each of ``BOUNDS``.
+    """How far the expectation may exceed the mean of draws (P, M), for each of ``BOUNDS``.
 
     levels : (2,) probabilities of failure, of one bound and of one bound in the union.
     """
     if sampled.exact:
         return dict.fromkeys(BOUNDS, np.zeros(len(draws)))
     variances = draws.var(axis=1, ddof=1)
-    one, union = levels
+    single, union = levels
     return {
-        "hoeffding": hoeffding_radius(widths, sampled.count, one),
-        "bernstein": bernstein_radius(variances, widths, sampled.count, one),
+        "hoeffding": hoeffding_radius(widths, sampled.count, single),
+        "bernstein": bernstein_radius(variances, widths, sampled.count, single),
         "hoeffding_union": hoeffding_radius(widths, sampled.count, union),
         "bernstein_union": bernstein_radius(variances, widths, sampled.count, union),
     }
@@ -155,15 +155,15 @@ def _judge(
         judged[f"bound_{name}"] = rows["error"] + radii[name]
         judged[f"certified_{name}"] = gap > judged[f"bound_{name}"]
         judged[f"margin_{name}"] = gap - judged[f"bound_{name}"]
-    told = rows["reference_gap"].abs() > resolution * rows["reference_stderr"]
+    decided = rows["reference_gap"].abs() > resolution * rows["reference_stderr"]
     same = np.sign(rows["score_gap"]) == np.sign(rows["reference_gap"])
-    return judged.assign(agrees=same.astype("boolean").where(told, pd.NA))
+    return judged.assign(agrees=same.astype("boolean").where(decided, pd.NA))
 
 
 def _common_columns(
     sampled: PairUtilities, stratum: ArrayLike | None, reference: Gaps | None
 ) -> pd.DataFrame:
-    """What the rows of all readouts share, one row per pair."""
+    """The columns that all readouts share, one row per pair."""
     if reference is None and sampled.exact:
         reference = sampled.mean_gaps()
     columns: dict[str, ArrayLike | None] = {
@@ -187,15 +187,15 @@ def _common_columns(
     )
 
 
-def _check_sensitivities(readout: str, given: ArrayLike, n: int) -> NDArray[np.float64]:
-    s = np.asarray(given, dtype=np.float64)
+def _check_sensitivities(readout: str, sensitivities: ArrayLike, n: int) -> NDArray[np.float64]:
+    s = np.asarray(sensitivities, dtype=np.float64)
     if s.shape != (n,) or not np.isfinite(s).all():
         raise ValueError(f"the sensitivities of {readout!r} must be {n} finite numbers")
     return s
 
 
 def _check_range(sampled: PairUtilities, utility_range: tuple[float, float] | None) -> None:
-    """Refuse utilities that no range is known for, or that are not in it."""
+    """Refuse utilities without a known range, or outside it."""
     low, high = float(sampled.utilities.min()), float(sampled.utilities.max())
     if not np.isfinite([low, high]).all():
         raise ValueError("some utilities are not finite; check the game")

@@ -1,9 +1,9 @@
 """The linear datamodelling score: how well summed values predict what dropping points does.
 
 The protocol of MAGIC (Ilyas & Engstrom 2025, arXiv 2504.16430), after Park et al. 2023 (TRAK):
-drop a random share of the training points, train again on the rest, and correlate over such subsets
-the change of utility with the change that the values predict, −Σ of the values of the dropped
-points. The score is Spearman's ρ, so that the scale of the values does not matter.
+drop a random share of the training points and train again on the rest. Values predict that the
+utility changes by minus the sum of the dropped values. The score is Spearman's ρ of predicted and
+actual changes over many subsets, so the scale of the values does not matter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SHARES = (0.01, 0.05, 0.10)
 
 
 def drop_subsets(n: int, share: float, subsets: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which points are dropped, (subsets, n): round(share·n) uniformly drawn ones each time."""
+    """Which points are dropped, (subsets, n): each time round(share·n) points, drawn uniformly."""
     size = round(share * n)
     if not 0 < size < n:
         raise ValueError(
@@ -43,7 +43,7 @@ def linear_datamodelling(
 
     Parameters
     ----------
-    game : whose utilities are predicted; `RetrainedGame` for exact retraining of the model.
+    game : its utilities are predicted; `RetrainedGame` retrains the NDDV model.
     values : method to (n,) values, higher is better.
     shares : shares of the points that are dropped.
     subsets : random subsets per share; the game evaluates len(shares)·subsets + 1 coalitions.
@@ -51,13 +51,14 @@ def linear_datamodelling(
     Returns
     -------
     One row per share and method: share, dropped (number of points), method, spearman, stderr (of
-    spearman, see `spearman_stderr`), subsets. Values that are all equal predict nothing, and have
-    no spearman (nan).
+    spearman, see `spearman_stderr`), subsets. Values that are all equal predict nothing: their
+    spearman is nan.
     """
     if not values:
         raise ValueError("no values to score: give at least one method")
     stacked = np.stack([_checked(method, v, game.n) for method, v in values.items()])
-    # Subsets of a share have one size: a shift keeps their order, and equal values become zeros.
+    # All subsets of a share have the same size, so a shift of the values keeps the order of sums.
+    # It turns equal values into zeros.
     stacked -= stacked[:, :1]
     dropped = [drop_subsets(game.n, share, subsets, rng) for share in shares]
     kept = ~np.concatenate([np.zeros((1, game.n), bool), *dropped])
@@ -76,18 +77,18 @@ def linear_datamodelling(
 
 
 def _checked(method: str, values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    found = np.asarray(values, dtype=np.float64)
-    if found.shape != (n,):
-        raise ValueError(f"the values of {method!r} have shape {found.shape}, not ({n},)")
-    if not np.isfinite(found).all():
-        raise ValueError(f"{np.sum(~np.isfinite(found))} values of {method!r} are not finite")
-    return found
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (n,):
+        raise ValueError(f"the values of {method!r} have shape {array.shape}, not ({n},)")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{np.sum(~np.isfinite(array))} values of {method!r} are not finite")
+    return array
 
 
 def spearman(predicted: NDArray[np.float64], realised: NDArray[np.float64]) -> NDArray[np.float64]:
     """Spearman's ρ of each row of `predicted` (K, B) with `realised` (B,): (K,).
 
-    A row without any order has none: nan.
+    A row of equal numbers has no order: nan.
     """
     ranks = rankdata(np.vstack([predicted, realised]), axis=1)
     ranks -= ranks.mean(axis=1, keepdims=True)

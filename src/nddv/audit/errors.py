@@ -2,19 +2,14 @@
 
 With e_i(A) = |s_i − Δ_i(A)|, the error of a pair of points in the theorem is the mean of
 e_i(A) + e_j(A) over contexts A. Since e_i(A) ≤ |s_i − Δ_i(N∖i)| + |Δ_i(A) − Δ_i(N∖i)|, its mean
-over all pairs is at most 2 ε̂_ref + δ̂_ctx, where ε̂_ref is the mean over points of |s_i − Δ_i(N∖i)|,
-the discrepancy at the reference coalition N∖i (leave-one-out), and δ̂_ctx is twice the mean over
-points and contexts of |Δ_i(A) − Δ_i(N∖i)|, the variation of marginals over contexts at both ends of
-a pair. Contexts are the points that come before i in random orders, those of the Shapley value.
-Scores are multiplied by one positive factor, fitted by least squares to the leave-one-out marginals
-of a quarter of the points; all terms are means over the others. Raw scores are not multiplied; only
-participation under log-likelihood has them, being a derivative of the log-likelihood, though of the
-NDDV model. A score of zero everywhere is shown for comparison: a score with a larger ε̂_ref says
-less of the size of marginals than nothing does. A value gap is |Δ_i(N∖i) − Δ_j(N∖j)|, over all
-pairs. Every number is divided by max − min over points of the leave-one-out marginals of the noisy
-problem of the same data set, size, seed and utility, for noisy and clean rows alike (of the problem
-itself, if there is no noisy one). Where that is zero, leaving one point out changes nothing, and
-there is no number; the note says in how many seeds there is one.
+over all pairs is at most 2 ε̂_ref + δ̂_ctx:
+
+- ε̂_ref is the mean over points of |s_i − Δ_i(N∖i)|, the discrepancy at the reference coalition
+  (leave-one-out);
+- δ̂_ctx is twice the mean over points and contexts of |Δ_i(A) − Δ_i(N∖i)|. Contexts are the points
+  that come before i in random orders.
+
+The table `epsilon_delta` says how scores are scaled and in which unit the terms are printed.
 """
 
 from __future__ import annotations
@@ -30,7 +25,7 @@ if TYPE_CHECKING:
     from nddv.audit.marginals import Marginals
 
 ZERO = "zero"
-"""What a score of zero everywhere is called among the readouts."""
+"""The name of a score of zero everywhere among the readouts."""
 
 QUANTILES = (0.5, 0.75, 0.9)
 PROBLEM_OF_SEED = ["dataset", "n", "seed", "utility"]
@@ -39,9 +34,8 @@ PROBLEM_OF_SEED = ["dataset", "n", "seed", "utility"]
 def scale_factor(scores: NDArray[np.float64], marginals: NDArray[np.float64]) -> float:
     """The one factor that makes scores (k,) closest to marginals (k,), by least squares.
 
-    Scores of the terminal and path readouts have a scale of their own. The factor may only change
-    that scale: where it is not positive, the scores have no order in common with these marginals,
-    and the answer is NaN.
+    Scores of the terminal and path readouts have their own scale, and the factor may only change
+    this scale. If it is not positive, scores and marginals have no order in common: NaN.
     """
     square = float(scores @ scores)
     factor = float(scores @ marginals) / square if square > 0 else 0.0
@@ -102,13 +96,18 @@ def gap_quantiles(marginals: Marginals) -> pd.DataFrame:
     """Quantiles of |Δ_i − Δ_j| over all pairs, for leave-one-out marginals, and their range."""
     i, j = np.triu_indices(len(marginals.loo), k=1)
     gaps = np.abs(marginals.loo[i] - marginals.loo[j])
-    found = dict(zip(QUANTILES, np.quantile(gaps, QUANTILES), strict=True))
-    row = {f"gap_{round(100 * q)}": value for q, value in found.items()}
+    quantiles = dict(zip(QUANTILES, np.quantile(gaps, QUANTILES), strict=True))
+    row = {f"gap_{round(100 * q)}": value for q, value in quantiles.items()}
     return pd.DataFrame([{**row, "loo_range": np.ptp(marginals.loo)}])
 
 
 def normalised(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Columns in the unit that the module defines."""
+    """Columns divided by max − min over points of the leave-one-out marginals.
+
+    They are those of the noisy problem of the same data set, size, seed and utility, for noisy and
+    clean rows alike; of the problem itself, if there is no noisy one. Where that is zero, leaving
+    one point out changes nothing, and there is no number.
+    """
     noisy = rows[rows["corruption"] != "clean"]
     problems = noisy.groupby(PROBLEM_OF_SEED)
     if len(noisy) and problems["corruption"].nunique().max() > 1:
@@ -119,8 +118,3 @@ def normalised(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     joined = rows.join(problems["loo_range"].first().rename("unit"), on=PROBLEM_OF_SEED)
     unit = joined["unit"].fillna(joined["loo_range"]).replace(0.0, np.nan)
     return rows.assign(**{column: rows[column] / unit for column in columns})
-
-
-def definitions() -> str:
-    """What the numbers are, in one paragraph to print under a table."""
-    return " ".join((__doc__ or "").split("\n\n", maxsplit=1)[1].split())

@@ -7,7 +7,8 @@ A symmetric semi-value φ_ω (Definition coalition_values) weighs the coalition 
     φ_{ω,i} − φ_{ω,j} = Σ_A c_A [Δ_i(A) − Δ_j(A)],
     c_A = p_{|A|} + p_{|A|+1},    p_k = ω_k / C(n−1, k).
 
-The c_A are a law ℙ_{ω,ij}: of a size, and of a coalition that is uniform given its size.
+The c_A define a law ℙ_{ω,ij}: first draw a size, then a coalition, uniformly among those of this
+size.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class SemiValue:
 
     Parameters
     ----------
-    name : how tables call it.
-    log_omega : (n,) logarithms of the weights ω_k; −∞ where a size has none.
+    name : its name in tables.
+    log_omega : (n,) logarithms of the weights ω_k; −∞ for a size without weight.
     """
 
     name: str
@@ -61,16 +62,16 @@ class SemiValue:
         return np.logaddexp(log_p[:-1], log_p[1:])
 
     def only_coalition(self) -> bool:
-        """Whether ℙ_{ω,ij} allows one coalition only, that of no or of all other points."""
+        """Whether ℙ_{ω,ij} allows only one coalition: no other point, or all of them."""
         (sizes,) = np.nonzero(self.pair_sizes())
         return len(sizes) == 1 and sizes[0] in (0, self.n - 2)
 
 
 def semivalue(name: str, n: int, alpha: float = 4.0, beta: float = 1.0) -> SemiValue:
-    """The semi-value of a name for n ≥ 2 points.
+    """A semi-value by its name, for n ≥ 2 points.
 
     "loo": ω_{n−1} = 1. "shapley": ω_k = 1/n. "banzhaf" (normalised): ω_k = C(n−1, k)/2^{n−1}.
-    "beta": that of Beta(α, β)-Shapley (:func:`nddv.baselines.semivalues.beta_weights`).
+    "beta": Beta(α, β)-Shapley (:func:`nddv.baselines.semivalues.beta_weights`).
     """
     if n < 2:
         raise ValueError(f"a pair needs at least two points, got n={n}")
@@ -107,14 +108,14 @@ def draw_sizes(
 def draw_members(
     n: int, pairs: NDArray[np.intp], sizes: NDArray[np.intp], rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Coalitions of given sizes, uniform among those with neither point of the pair.
+    """Coalitions of these sizes, uniform among those without either point of the pair.
 
-    Pairs are drawn one after the other: some of them now and the others later, with the same
-    generator, gives what all at once would.
+    Pairs are drawn one after the other. So drawing some now and the others later, with the same
+    generator, gives the same coalitions as drawing all at once.
 
     Parameters
     ----------
-    pairs : (P, 2), as :func:`check_pairs` gives them.
+    pairs : (P, 2), as :func:`check_pairs` returns them.
     sizes : (P, M), each at most n−2.
 
     Returns
@@ -134,14 +135,16 @@ def draw_members(
 
 def check_pairs(pairs: ArrayLike, n: int) -> NDArray[np.intp]:
     """Pairs (P, 2) of two different points out of n."""
-    given = np.asarray(pairs)
-    if given.ndim != 2 or given.shape[1] != 2 or len(given) == 0:
-        raise ValueError(f"pairs must have the shape (P, 2) with P ≥ 1, got {given.shape}")
-    if not np.issubdtype(given.dtype, np.integer):
-        raise ValueError(f"pairs are indices of points, got numbers of type {given.dtype}")
-    if given.min() < 0 or given.max() >= n:
-        raise ValueError(f"pairs must name points 0 to {n - 1}, got {given.min()} to {given.max()}")
-    if (given[:, 0] == given[:, 1]).any():
-        same = given[given[:, 0] == given[:, 1]][0, 0]
+    indices = np.asarray(pairs)
+    if indices.ndim != 2 or indices.shape[1] != 2 or len(indices) == 0:
+        raise ValueError(f"pairs must have the shape (P, 2) with P ≥ 1, got {indices.shape}")
+    if not np.issubdtype(indices.dtype, np.integer):
+        raise ValueError(f"pairs are indices of points, got numbers of type {indices.dtype}")
+    if indices.min() < 0 or indices.max() >= n:
+        raise ValueError(
+            f"pairs must name points 0 to {n - 1}, got {indices.min()} to {indices.max()}"
+        )
+    if (indices[:, 0] == indices[:, 1]).any():
+        same = indices[indices[:, 0] == indices[:, 1]][0, 0]
         raise ValueError(f"a pair is of two different points, got point {same} twice")
-    return given.astype(np.intp)
+    return indices.astype(np.intp)

@@ -1,4 +1,4 @@
-"""Reference marginals of a problem: what retraining on coalitions says of every point."""
+"""Reference marginals of every point, from retraining on coalitions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from nddv.problems.problem import Problem
 from nddv.support.measuring import measure, versions
 
 STREAM = 1
-"""Of random numbers: that of the rules, so that a cache may already have what they fitted."""
+"""Random numbers: the stream of the methods, so that a cache may already have their fits."""
 
 BATCH = 8
-"""Orders walked at once; what an interruption loses is at most their fits."""
+"""Orders that are walked at once; an interruption loses at most their fits."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Marginals:
     Attributes
     ----------
     loo : (n,) at the reference coalition C = N∖i, exact.
-    walks : (M, n) at the points that come before i in each of M random orders: contexts of i drawn
-        by the law of the Shapley value.
+    walks : (M, n) at the points that come before i in each of M random orders. These are contexts
+        of i, drawn by the law of the Shapley value.
     sizes : (M, n) number of these points.
     banzhaf, banzhaf_stderr : (n,) mean over coalitions that hold every point with probability ½.
     """
@@ -60,33 +60,33 @@ class Marginals:
 def audit_marginals(
     problem: Problem, seed: int, permutations: int, coalitions: int, **game: Any
 ) -> tuple[dict[str, Marginals], dict[str, Any]]:
-    """Reference marginals by utility, and a record of what they cost.
+    """Reference marginals for each utility, and a record of their cost.
 
-    The coalitions of all utilities are the same, so that with a ``cache`` each is fitted once.
+    All utilities use the same coalitions, so with a ``cache`` each coalition is fitted once.
     """
-    found, fitted = {}, 0
+    by_utility, fitted = {}, 0
     with measure() as run:
         for utility in MEASURES:
             played = logistic_game(problem, utility=utility, **game)
             rng = np.random.default_rng([seed, STREAM])
-            found[utility] = reference_marginals(played, rng, permutations, coalitions)
+            by_utility[utility] = reference_marginals(played, rng, permutations, coalitions)
             fitted += played.fitted
-    return found, {"fits": fitted, **run.as_record(), "versions": versions()}
+    return by_utility, {"fits": fitted, **run.as_record(), "versions": versions()}
 
 
 def reference_marginals(
     game: Game, rng: np.random.Generator, permutations: int = 50, coalitions: int = 1000
 ) -> Marginals:
-    """Exact leave-one-out marginals, and sampled ones, of one game.
+    """Exact leave-one-out marginals, and sampled marginals, of one game.
 
-    The same rng gives the same coalitions, so that games of other utilities that share a cache
+    The same rng gives the same coalitions. So games that share a cache and differ in the utility
     share the fits.
     """
     if permutations < 2:
         raise ValueError(f"permutations must be at least 2, got {permutations}")
     orders = rng.permuted(np.broadcast_to(np.arange(game.n), (permutations, game.n)), axis=1)
     walks = [_walk(game, orders[k : k + BATCH]) for k in range(0, permutations, BATCH)]
-    banzhaf = data_banzhaf(game, rng, coalitions)
+    banzhaf = data_banzhaf(game, rng, num_models=coalitions)
     assert banzhaf.stderr is not None
     loo = leave_one_out(game).values
     sizes = np.argsort(orders, axis=1)
@@ -99,11 +99,11 @@ def _walk(game: Game, orders: NDArray[np.intp]) -> NDArray[np.float64]:
 
 
 def to_arrays(marginals: Mapping[str, Marginals]) -> dict[str, NDArray[Any]]:
-    """Marginals by utility as arrays with names, to be stored."""
+    """The marginals of each utility as named arrays, for a file."""
     return {
         f"{utility}_{name}": array
-        for utility, one in marginals.items()
-        for name, array in vars(one).items()
+        for utility, of_utility in marginals.items()
+        for name, array in vars(of_utility).items()
     }
 
 

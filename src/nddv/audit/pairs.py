@@ -1,4 +1,4 @@
-"""Pairs of points: which ones to compare, and the utilities that a comparison rests on."""
+"""Pairs of points: which to compare, and the utilities that decide a comparison."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from nddv.coalitions import Game
 
 CANDIDATES = 200_000
-"""From how many random pairs to choose, where there are more."""
+"""If there are more pairs, they are chosen from this many random ones."""
 
 
 def choose_pairs(
     scores: ArrayLike, count: int, rng: np.random.Generator, strata: int = 4
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Pairs to be compared, stratified by the size of their score gap.
+    """Pairs to compare, stratified by the size of their score gap.
 
-    Candidates (all pairs, or a random sample of them) are ordered by |s_i − s_j|, cut into equally
-    many for each stratum, and drawn from without replacement. Only scores are looked at, no
-    utilities: the pairs are specified before the samples that judge them, as the corollary demands.
+    Candidates (all pairs, or a random sample of them) are ordered by |s_i − s_j| and cut into
+    strata of equal size. Pairs are drawn from each stratum without replacement. Only scores decide,
+    no utilities: the corollary demands that pairs are chosen before the samples that judge them.
 
     Parameters
     ----------
     scores : (n,) of one readout.
-    count : how many pairs; the first strata have one more if it is no multiple of ``strata``.
+    count : number of pairs; if it is no multiple of ``strata``, the first strata have one more.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def choose_pairs(
             f"{everything} pairs; there must be 1 ≤ strata ≤ count ≤ {min(everything, CANDIDATES)}"
         )
     number = rng.choice(everything, size=min(everything, CANDIDATES), replace=False)
-    # Pair number j(j−1)/2 + i is that of i < j. Roots of squares are exact, so j is right.
+    # The pair i < j has the number j(j−1)/2 + i. Roots of squares are exact, so j is right.
     second = ((1 + np.sqrt(1 + 8 * number)) // 2).astype(np.intp)
     candidates = np.column_stack([number - second * (second - 1) // 2, second])
     gaps = np.abs(scores[candidates[:, 0]] - scores[candidates[:, 1]])
@@ -64,7 +64,7 @@ class PairUtilities:
 
     Parameters
     ----------
-    law : whose coalitions they are.
+    law : of the coalitions.
     pairs : (P, 2).
     utilities : (P, M, 3) of A, A ∪ i, A ∪ j. M = 1 where the law has a single coalition.
     """
@@ -75,7 +75,7 @@ class PairUtilities:
 
     @property
     def exact(self) -> bool:
-        """Whether means over the coalitions are expectations, not estimates of them."""
+        """Whether means over the coalitions are exact expectations."""
         return self.law.only_coalition()
 
     @property
@@ -92,10 +92,10 @@ class PairUtilities:
         return self.utilities[..., 1] - self.utilities[..., 2]
 
     def mean_gaps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Estimates (P,) of φ_{ω,i} − φ_{ω,j} without bias, and their standard errors (P,).
+        """Unbiased estimates (P,) of φ_{ω,i} − φ_{ω,j}, and their standard errors (P,).
 
-        Both points are added to the same coalitions, so that many of these are a precise reference
-        for other, fewer draws.
+        Both points are added to the same coalitions. So many coalitions give a precise reference
+        for fewer, other draws.
         """
         gaps = self.gaps()
         if self.exact:
@@ -106,10 +106,10 @@ class PairUtilities:
 def pair_utilities(
     game: Game, law: SemiValue, pairs: ArrayLike, count: int, rng: np.random.Generator
 ) -> PairUtilities:
-    """Utilities of ``count`` independent coalitions a pair, from ℙ_{ω,ij}.
+    """Utilities of ``count`` independent coalitions per pair, from ℙ_{ω,ij}.
 
-    They serve every readout. A law of a single coalition, as leave-one-out's, needs that one only,
-    and ``count`` does not matter. Equal coalitions are evaluated once.
+    They serve every readout. If the law has a single coalition, as for leave-one-out, only this one
+    is evaluated, whatever ``count`` is. Equal coalitions are evaluated once.
     """
     if law.n != game.n:
         raise ValueError(f"the semi-value is of {law.n} points, the game of {game.n}")
@@ -120,12 +120,12 @@ def pair_utilities(
         raise ValueError(f"{law.name} needs at least two coalitions a pair, got {count}")
     sizes = draw_sizes(law, (len(pairs), count), rng)
     together = max(1, CHUNK_ELEMENTS // (3 * count * law.n))
-    found = []
+    parts = []
     for first in range(0, len(pairs), together):
         some = pairs[first : first + together]
         members = draw_members(law.n, some, sizes[first : first + together], rng)
-        found.append(_utilities(game, members, some))
-    return PairUtilities(law, pairs, np.concatenate(found))
+        parts.append(_utilities(game, members, some))
+    return PairUtilities(law, pairs, np.concatenate(parts))
 
 
 def _utilities(

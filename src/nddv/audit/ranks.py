@@ -19,14 +19,14 @@ def rank_correlations(
 ) -> pd.DataFrame:
     """Spearman correlations of every method with leave-one-out, Shapley and Banzhaf marginals.
 
-    The last two are sampled. ``reliability`` says how well: the correlation that two independent
-    samples of this size would have (Shapley, by halves of the orders and the Spearman–Brown
-    formula; Banzhaf, by its standard errors). No method can be expected to correlate with a sampled
-    reference by more than the root of it.
+    Shapley and Banzhaf are sampled. Their ``reliability`` is the correlation that two independent
+    samples of this size would have (Shapley: from halves of the orders, by the Spearman–Brown
+    formula; Banzhaf: from its standard errors). No method can be expected to correlate with a
+    sampled reference by more than the root of its reliability.
 
     Returns
     -------
-    One row per method and ``reference``: ``spearman`` (NaN where one side is constant, or where the
+    One row per method and ``reference``: ``spearman`` (NaN if one side is constant, or if the
     method has no values) and ``reliability`` (1 for leave-one-out, which is exact).
     """
     references = {
@@ -38,20 +38,20 @@ def rank_correlations(
         {
             "method": method,
             "reference": reference,
-            "spearman": correlation(one, of_reference),
+            "spearman": correlation(of_method, of_reference),
             "reliability": reliability,
         }
-        for method, one in values.items()
+        for method, of_method in values.items()
         for reference, (of_reference, reliability) in references.items()
     ]
     return pd.DataFrame(rows)
 
 
-def correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Spearman's correlation; NaN where one of the two says nothing."""
-    if len(one) == 0 or np.ptp(one) == 0 or np.ptp(other) == 0:
+def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """Spearman's correlation; NaN if one of the two is constant or empty."""
+    if len(x) == 0 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
-    return float(spearmanr(one, other).statistic)
+    return float(spearmanr(x, y).statistic)
 
 
 def _halves(walks: NDArray[np.float64]) -> float:

@@ -1,12 +1,14 @@
 """Retraining the NDDV model itself, many times at once.
 
-A retraining repeats a realised run with other participation weights: the same first parameters,
-batches, noise and recorded meta weights v, with point i's costs and its share in μ scaled by w_i.
-Leaving i out is w_i = 0. The divisor of a batch stays its size, so that nothing else changes.
+A retraining repeats a realised run with other participation weights. Initial parameters, batches,
+noise and recorded meta weights v stay the same; point i's costs and its share in μ are scaled by
+w_i. To leave i out is to set w_i = 0. The divisor of a batch stays its size, so nothing else
+changes.
 
-All retrainings see the same batches, so that they are one program over stacked parameters
-(`torch.func.vmap`). On one thread at n = 300 a retraining with KAN controls takes half the time
-that it takes alone, nearly all of it in bases and matrix products; one with MLP controls a fifth.
+All retrainings see the same batches, so they are one program over stacked parameters
+(`torch.func.vmap`). On one thread at n = 300, a retraining with KAN controls takes half the time
+that it takes alone, nearly all of it in bases and matrix products. With MLP controls it takes a
+fifth.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from nddv.coalitions.game import walk_prefixes
-from nddv.dynamics import population
 from nddv.dynamics.participation import Evaluation, evaluate, train_again
+from nddv.dynamics.population import CHUNK
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.training import Run
 from nddv.estimator.folds import single_fold
@@ -28,14 +30,14 @@ from nddv.estimator.nddv import NDDV
 
 UTILITIES = ("log_likelihood", "accuracy")
 
-AT_ONCE = 32  # more stacked models do not make one cheaper
+AT_ONCE = 32  # a larger stack does not make a model cheaper
 CHUNK_ELEMENTS = 16_000_000  # numbers in the largest array of a chunk of models
 
 
 def models_at_once(run: Run) -> int:
-    """How many models of the size of this run's to stack."""
+    """How many models of this run's size to stack."""
     flow = run.flow
-    points = min(max(len(run.data.rows), 1), population.CHUNK)
+    points = min(max(len(run.data.rows), 1), CHUNK)
     per_model = points * (flow.centers + 1) * max(flow.width, flow.hidden)
     return max(1, min(AT_ONCE, CHUNK_ELEMENTS // per_model))
 
@@ -43,9 +45,9 @@ def models_at_once(run: Run) -> int:
 def map_many(
     run: Run, function: Callable[..., tuple[Tensor, ...]], *stacked: Tensor
 ) -> list[Tensor]:
-    """A function of one retraining, over the rows of stacked arguments, in chunks of models.
+    """Apply a function of one retraining to the rows of stacked arguments, in chunks of models.
 
-    Noise has addresses of its own in a run (`nddv.dynamics.seeds`), hence the same for all.
+    Noise is drawn by its address in the run (`nddv.dynamics.seeds`), so all models have the same.
     """
     many = torch.func.vmap(function, randomness="same")
     pieces = [s.split(models_at_once(run)) for s in stacked]
@@ -75,21 +77,21 @@ def _measure(run: Run, utility: str) -> Callable[[Evaluation, Tensor], Tensor]:
     if utility not in UTILITIES:
         raise ValueError(f"unknown utility {utility!r}: choose one of {UTILITIES}")
     if utility == "log_likelihood":
-        return lambda found, y: found.utility
+        return lambda evaluation, y: evaluation.utility
     if run.data.loss != "cross_entropy":
         raise ValueError('a regression has no accuracy: use utility="log_likelihood"')
-    return lambda found, y: (found.end.outputs.argmax(1) == y).double().mean()
+    return lambda evaluation, y: (evaluation.end.outputs.argmax(1) == y).double().mean()
 
 
 class RetrainedGame:
-    """The game of a fitted model: a coalition is worth what the model retrained on it is worth.
+    """The game of a fitted model: the utility of a coalition is that of the model retrained on it.
 
-    Weights may be fractions. The empty coalition is defined: training on nothing leaves the first
-    parameters to weight decay alone, with μ = 0.
+    Weights may be fractions. The empty coalition is defined: training on nothing only applies
+    weight decay to the initial parameters, with μ = 0.
 
     Parameters
     ----------
-    model : fitted with meta data, hence with one run.
+    model : fitted with meta data, so that it has one run.
     utility : mean validation "log_likelihood" (of squared error: minus its half) or "accuracy".
     """
 
@@ -102,22 +104,22 @@ class RetrainedGame:
 
     def utilities(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
         """Utilities (B,) of coalitions of weights (B, n)."""
-        given = np.asarray(weights)
-        if given.ndim != 2 or given.shape[1] != self.n:
-            raise ValueError(f"weights must have shape (B, {self.n}), got {given.shape}")
-        if not (given >= 0).all():
+        coalitions = np.asarray(weights)
+        if coalitions.ndim != 2 or coalitions.shape[1] != self.n:
+            raise ValueError(f"weights must have shape (B, {self.n}), got {coalitions.shape}")
+        if not (coalitions >= 0).all():
             raise ValueError("weights must be numbers that are not negative")
-        if len(given) == 0:
+        if len(coalitions) == 0:
             return np.empty(0)
         flat = self.run.flat
-        w = torch.as_tensor(given, device=flat.device).to(flat.dtype)
-        found = retrain_many(self.run, w, self.valid, self.valid_y, self.utility)
-        return np.asarray(found.double().numpy(force=True))
+        w = torch.as_tensor(coalitions, device=flat.device).to(flat.dtype)
+        utilities = retrain_many(self.run, w, self.valid, self.valid_y, self.utility)
+        return np.asarray(utilities.double().numpy(force=True))
 
     def walk(
         self, orders: NDArray[np.intp], tolerance: float = 0.0
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """Utilities of all beginnings of orders of the points; see ``walk_prefixes``."""
+        """Utilities of all prefixes of orders of the points; see ``walk_prefixes``."""
         stride = max(1, models_at_once(self.run) // len(orders))
         return walk_prefixes(self.utilities, orders, tolerance, stride)
 

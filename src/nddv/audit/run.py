@@ -1,7 +1,7 @@
 """The audits of one problem and seed, as the workflow runs them.
 
-Marginals are in :mod:`nddv.audit.marginals`. The points are divided once for all: scales of scores
-are fitted to the marginals of some, and audited on the others.
+Marginals are in :mod:`nddv.audit.marginals`. The points are divided once: the scales of scores are
+fitted to the marginals of some points, and audited on the others.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ def nddv_scores(values: Mapping[str, Values]) -> Scores:
     """Scores s (n,) of the readouts: of participation the raw derivatives, of others the centred.
 
     The theorem is about differences of scores, and holds for any vector with these differences. The
-    raw scores of terminal and path have no zero that means anything, those of participation do.
+    zero of the raw scores has no meaning for terminal and path; for participation it has.
     """
     scores = {}
-    for method, one in values.items():
+    for method, valued in values.items():
         if not method.startswith("nddv-"):
             continue
-        if "gap" in one.record:
-            raise ValueError(f"{method} has no values to audit: {one.record['gap']}")
-        n = len(one.values)
-        shift = one.record["mean_sensitivity"] if method == PARTICIPATION else 0.0
-        scores[method] = one.values * (n - 1) / n + shift
+        if "gap" in valued.record:
+            raise ValueError(f"{method} has no values to audit: {valued.record['gap']}")
+        s = valued.sensitivities
+        assert s is not None  # NDDV's values come with them
+        scores[method] = s if method == PARTICIPATION else s - s.mean()
     return scores
 
 
 def calibration_points(n: int, seed: int, share: float) -> NDArray[np.intp]:
-    """The points, in order, that scales are fitted to."""
+    """The points to which scales are fitted, in order."""
     order = np.random.default_rng([seed, POINTS]).permutation(n)
     return np.sort(order[: max(1, round(share * n))])
 
@@ -70,32 +70,26 @@ def audit_scores(
 ) -> dict[str, pd.DataFrame]:
     """Error terms, gap quantiles and rank correlations under every utility.
 
-    calibration : share of the points that scales are fitted to.
+    calibration : share of the points to which scales are fitted.
     """
     scores = nddv_scores(values)
-    titles = {method: one.record["title"] for method, one in values.items()}
-    reasons = {method: one.record.get("gap", "") for method, one in values.items()}
+    reasons = {method: v.record.get("gap", "") for method, v in values.items()}
     frames: dict[str, list[pd.DataFrame]] = {"errors": [], "gaps": [], "ranks": []}
-    for utility, one in marginals.items():
-        chosen = calibration_points(len(one.loo), seed, calibration)
-        errors = error_terms(scores, _raw(utility), one, chosen)
-        ranks = rank_correlations({method: v.values for method, v in values.items()}, one)
-        found = {
-            "errors": errors.assign(
-                title=errors["readout"].map({**titles, ZERO: "no score: zero"})
-            ),
-            "gaps": gap_quantiles(one),
-            "ranks": ranks.assign(
-                title=ranks["method"].map(titles), gap=ranks["method"].map(reasons)
-            ),
+    for utility, reference in marginals.items():
+        chosen = calibration_points(len(reference.loo), seed, calibration)
+        ranks = rank_correlations({method: v.values for method, v in values.items()}, reference)
+        measured = {
+            "errors": error_terms(scores, _raw(utility), reference, chosen),
+            "gaps": gap_quantiles(reference),
+            "ranks": ranks.assign(gap=ranks["method"].map(reasons)),
         }
-        for name, frame in found.items():
+        for name, frame in measured.items():
             frames[name].append(frame.assign(utility=utility))
     return {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
 
 
 def _raw(utility: str) -> set[str]:
-    """The readouts that are in units of a utility: participation is a derivative of one of them."""
+    """The readouts in units of this utility: participation is a derivative of log-likelihood."""
     return {PARTICIPATION} if utility == "log_likelihood" else set()
 
 
@@ -113,13 +107,13 @@ def audit_certificates(
 ) -> pd.DataFrame:
     """Certificates against the semi-values of the downstream logistic regression.
 
-    The pairs are stratified by the gaps of the participation readout, among points that no scale
-    was fitted to. The scale of a score is fitted to the semi-value of the other points.
+    The pairs are stratified by the gaps of the participation readout. They are pairs of points to
+    which no scale was fitted. The scale of a score is fitted to the semi-value of the other points.
 
     Returns
     -------
-    Rows as :func:`~nddv.audit.certificates.certify` gives them, with ``game``, ``utility`` and a
-    ``note``. A score that no positive factor fits has rows without numbers, and certifies nothing.
+    Rows of :func:`~nddv.audit.certificates.certify`, with ``game``, ``utility`` and a ``note``. If
+    no positive factor fits a score, its rows have no numbers, and it certifies nothing.
     """
     scores = nddv_scores(values)
     fitted = calibration_points(len(problem.y_train), seed, calibration)
@@ -143,7 +137,7 @@ def audit_certificates(
 def audited_pairs(
     scores: NDArray[np.float64], fitted: NDArray[np.intp], pairs: int, seed: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Pairs (P, 2) of points that no scale is fitted to, and their strata (P,)."""
+    """Pairs (P, 2) of points to which no scale is fitted, and their strata (P,)."""
     others = np.setdiff1d(np.arange(len(scores)), fitted)
     rng = np.random.default_rng([seed, PAIRS])
     chosen, stratum = choose_pairs(scores[others], pairs, rng)
@@ -156,17 +150,17 @@ def scaled(
     points: NDArray[np.intp],
     marginals: NDArray[np.float64],
 ) -> dict[str, NDArray[np.float64] | None]:
-    """Scores (n,) on the scale of marginals (k,) of some points (k,), those in ``raw`` also as is.
+    """Scores (n,) on the scale of marginals (k,) of points (k,); those in ``raw`` also unscaled.
 
-    None stands for a score that no positive factor fits.
+    None means that no positive factor fits a score.
     """
-    found: dict[str, NDArray[np.float64] | None] = {}
+    on_scale: dict[str, NDArray[np.float64] | None] = {}
     for readout, s in scores.items():
         if readout in raw:
-            found[f"{readout} (raw)"] = s
+            on_scale[f"{readout} (raw)"] = s
         factor = scale_factor(s[points], marginals)
-        found[readout] = None if np.isnan(factor) else factor * s
-    return found
+        on_scale[readout] = None if np.isnan(factor) else factor * s
+    return on_scale
 
 
 def _certify(
@@ -178,11 +172,11 @@ def _certify(
     reference: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
 ) -> pd.DataFrame:
     """Certificates of the scores that have a scale, and rows without numbers for the others."""
-    given = {readout: s for readout, s in on_scale.items() if s is not None}
-    # Where no score has a scale, one of zeros stands in, so that the control is still there.
+    usable = {readout: s for readout, s in on_scale.items() if s is not None}
+    # If no score has a scale, a score of zeros stands in, so that the control is still computed.
     rows = certify(
         sampled,
-        given or {ZERO: np.zeros(sampled.law.n)},
+        usable or {ZERO: np.zeros(sampled.law.n)},
         limits,
         alpha,
         stratum=stratum,
@@ -215,14 +209,14 @@ def audit_retraining(
     Parameters
     ----------
     values : of NDDV, fitted with the same ``settings`` and seed, and of the controls.
-    points : how many are left out one by one; the scale of scores is fitted to these.
+    points : number of points to leave out one by one; the scale of scores is fitted to these.
     pairs : of other points.
 
     Returns
     -------
     - fidelity: Spearman's correlation of every method with leave-one-out retraining;
     - datamodelling: linear datamodelling scores;
-    - certificates: exact ones for leave-one-out;
+    - certificates: exact certificates for leave-one-out;
     - marginals: one row per point that was left out, beside its scores.
     """
     model = fit_nddv(problem, seed, "participation", settings)
@@ -235,9 +229,8 @@ def audit_retraining(
     game = RetrainedGame(model)
     chosen = calibration_points(game.n, seed, min(points, game.n) / game.n)
     marginals = leave_one_out_retrained(model, chosen)
-    titles = {method: one.record["title"] for method, one in values.items()}
-    reasons = {method: one.record.get("gap", "") for method, one in values.items()}
-    good = {method: one.values for method, one in values.items() if not reasons[method]}
+    reasons = {method: v.record.get("gap", "") for method, v in values.items()}
+    good = {method: v.values for method, v in values.items() if not reasons[method]}
     fidelity = pd.DataFrame(
         {
             "method": list(values),
@@ -256,10 +249,8 @@ def audit_retraining(
     certificates = _certify(sampled, on_scale, None, alpha, stratum)
     of_points = {method: s[chosen] for method, s in scores.items()}
     return {
-        "fidelity": fidelity.assign(
-            title=fidelity["method"].map(titles), gap=fidelity["method"].map(reasons)
-        ),
-        "datamodelling": lds.assign(title=lds["method"].map(titles)),
+        "fidelity": fidelity.assign(gap=fidelity["method"].map(reasons)),
+        "datamodelling": lds,
         "certificates": certificates.assign(game="nddv", utility="log_likelihood"),
         "marginals": pd.DataFrame({"point": chosen, "marginal": marginals, **of_points}),
     }
@@ -275,7 +266,7 @@ def audit_bridge(
 ) -> pd.DataFrame:
     """The budget of Theorem continuous_inclusion_bridge for some points and coalitions.
 
-    sizes : shares of the points in the coalitions, one coalition each; 1 is everyone else.
+    sizes : shares of the points in the coalitions, one coalition per share; 1 is all other points.
     """
     model = fit_nddv(problem, seed, "participation", {**settings, "dtype": "float64"})
     n = len(problem.y_train)

@@ -1,1 +1,1 @@
-"""Evaluation: what values are good for. Reads values and the truth; knows no method."""
+"""Evaluation: detection, curation, groups. It reads values and the truth, and knows no method."""

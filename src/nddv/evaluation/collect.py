@@ -27,9 +27,9 @@ def detection_tables(
     Parameters
     ----------
     truths : the truth of each seed.
-    values : of any methods and seeds; a record with a ``gap`` becomes a row with that reason.
+    values : of any methods and seeds; a record with a ``gap`` becomes a row with its reason.
     problem : ``dataset``, ``n`` and ``corruption``: the first columns of both tables.
-    minimum_flagged : fraction that the third rule flags at least.
+    minimum_flagged : smallest fraction that the third rule flags.
 
     Returns
     -------
@@ -37,28 +37,27 @@ def detection_tables(
     """
     rows, curves = [], []
     percent = np.linspace(0, 100, CURVE_POINTS)
-    for one in values:
-        seed = int(one.record["seed"])
+    for valued in values:
+        seed = int(valued.record["seed"])
         mask = truths[seed].mask
         chance = chance_levels(float(mask.mean()))
         row: dict[str, Any] = {
             **problem,
-            "method": one.record["method"],
-            "title": one.record["title"],
+            "method": valued.record["method"],
             "seed": seed,
             "corrupted": int(mask.sum()),
-            "seconds": one.record.get("seconds"),
-            "gap": one.record.get("gap", ""),
+            "seconds": valued.record.get("seconds"),
+            "gap": valued.record.get("gap", ""),
             **{f"chance_{name}": level for name, level in asdict(chance).items()},
         }
         if not row["gap"]:
-            # A stream of its own, the same for every method: ties, and only ties, depend on it.
+            # A separate stream, the same for every method: only ties depend on it.
             rng = np.random.default_rng([seed, 2])
-            scores, curve = detection_scores(one.values, mask, minimum_flagged, rng)
+            scores, curve = detection_scores(valued.values, mask, minimum_flagged, rng)
             row.update(asdict(scores))
-            found = 100 * np.interp(percent, np.linspace(0, 100, len(curve)), curve)
-            labels = {name: row[name] for name in (*problem, "method", "title", "seed")}
-            curves.append(pd.DataFrame({**labels, "inspected": percent, "found": found}))
+            share_found = 100 * np.interp(percent, np.linspace(0, 100, len(curve)), curve)
+            labels = {name: row[name] for name in (*problem, "method", "seed")}
+            curves.append(pd.DataFrame({**labels, "inspected": percent, "found": share_found}))
         rows.append(row)
-    columns = [*problem, "method", "title", "seed", "inspected", "found"]
+    columns = [*problem, "method", "seed", "inspected", "found"]
     return pd.DataFrame(rows), pd.concat(curves) if curves else pd.DataFrame(columns=columns)

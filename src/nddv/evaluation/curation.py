@@ -1,18 +1,18 @@
-"""Curation: what the order of the values is worth to the model that is trained afterwards.
+"""Curation: how removing or adding points by value changes a model that is trained afterwards.
 
-Points are removed from the training set, or added to an empty one, in the order of their values,
-and the downstream logistic regression is fitted anew at every step and scored on the test part
-(fig:corrupt_remove_add_exp). Every point brings the label that the method was given, corrupted or
-not, and only the chosen points are trained on; the released code's `add_high_value` trains on all
-points at every step.
+Points are removed from the training set, or added to an empty one, in the order of their values. At
+every step the downstream logistic regression is fitted again and scored on the test part
+(fig:corrupt_remove_add_exp). Every point keeps the label that the method saw, corrupted or not.
+Only the chosen points are trained on; the released code's `add_high_value` trains on all points at
+every step.
 
 - remove_low: good values raise the curve above that of random orders (harmful points go first).
 - remove_high: good values lower it (useful points go first).
 - add_high: good values raise it.
 - add_low: good values lower it.
 
-The k points that are added lowest first are the ones left after the n − k highest were removed, so
-with ties broken once per method the curves share many of their fits.
+The k points that are added lowest first are those left after the n − k highest were removed. Ties
+are broken once per method, so the curves share many of their fits.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ GOOD = {"remove_low": 1, "remove_high": -1, "add_high": 1, "add_low": -1}
 """Sign of the area between a curve and that of random orders, for good values."""
 
 SHARES = {"remove": np.linspace(0, 0.5, 21).round(3), "add": np.linspace(0, 1, 21).round(3)}
-"""Of the training points that are removed or added."""
+"""Shares of the training points that are removed or added."""
 
-CONTROL, CONTROL_TITLE = "random-order", "Random order"
+CONTROL = "random-order"
 DRAWS = 10
 
 TIES = 2  # stream of random numbers, the same as for detection, so that both break ties alike
@@ -58,36 +58,36 @@ def curation_curves(
     Parameters
     ----------
     problem : its test part is predicted; methods must not have seen it.
-    values : of any methods; a record with a ``gap`` becomes rows with that reason.
+    values : of any methods; a record with a ``gap`` becomes rows with its reason.
     seed : breaks ties, alike for all methods, and draws the random orders.
     draws : random orders, each used in every direction.
     C, device, dtype : of the downstream logistic regression.
 
     Returns
     -------
-    One row per method, direction and step: method, title, seed, ``draw`` (which random order; 0
+    One row per method, direction and step: method, seed, ``draw`` (which random order; 0
     for a method), direction, ``share`` removed or added, ``size`` of the training set, accuracy,
     log_likelihood, gap. A method without values has one row per direction, with the reason and no
-    numbers. ``chance_accuracy`` and ``chance_log_likelihood`` are those of a prediction that knows
-    the class frequencies of the test part, and no features.
+    numbers. ``chance_accuracy`` and ``chance_log_likelihood`` belong to a prediction that knows
+    only the class frequencies of the test part.
     """
     if draws < 2:
         raise ValueError(f"the spread of random orders needs at least 2 draws, got {draws}")
     n = len(problem.y_train)
-    given = [one for one in values if not one.record.get("gap")]
-    for one in given:
-        if one.values.shape != (n,):
+    usable = [valued for valued in values if not valued.record.get("gap")]
+    for valued in usable:
+        if valued.values.shape != (n,):
             raise ValueError(
-                f"{one.record['method']}: {len(one.values)} values for {n} training points"
+                f"{valued.record['method']}: {len(valued.values)} values for {n} training points"
             )
     by_value = [
-        order_lowest_first(one.values, np.random.default_rng([seed, TIES])) for one in given
+        order_lowest_first(valued.values, np.random.default_rng([seed, TIES])) for valued in usable
     ]
     rng = np.random.default_rng([seed, ORDERS])
     orders = np.stack([*by_value, *(rng.permutation(n) for _ in range(draws))])
-    labels = [(one.record["method"], one.record["title"], 0) for one in given]
-    labels += [(CONTROL, CONTROL_TITLE, draw) for draw in range(draws)]
-    names = pd.DataFrame(labels, columns=["method", "title", "draw"])
+    labels = [(valued.record["method"], 0) for valued in usable]
+    labels += [(CONTROL, draw) for draw in range(draws)]
+    names = pd.DataFrame(labels, columns=["method", "draw"])
 
     # (orders, steps of all directions, n): who is trained on
     steps = _steps(n)
@@ -97,9 +97,9 @@ def curation_curves(
     rows["size"] = weights.sum(axis=2).ravel()
     rows[list(MEASURES)] = measured
     gaps = [
-        {"method": one.record["method"], "title": one.record["title"], "gap": one.record["gap"]}
-        for one in values
-        if one.record.get("gap")
+        {"method": valued.record["method"], "gap": valued.record["gap"]}
+        for valued in values
+        if valued.record.get("gap")
     ]
     rows = rows.assign(gap="")
     if gaps:
@@ -111,12 +111,12 @@ def curation_curves(
 
 def _steps(n: int) -> list[pd.DataFrame]:
     """The steps of every direction: share, and the number of points removed or added."""
-    found = []
+    steps = []
     for direction in DIRECTIONS:
         share = SHARES[direction.partition("_")[0]]
         points = np.rint(share * n).astype(int)
-        found.append(pd.DataFrame({"direction": direction, "share": share, "points": points}))
-    return found
+        steps.append(pd.DataFrame({"direction": direction, "share": share, "points": points}))
+    return steps
 
 
 def _members(orders: NDArray[np.int64], step: pd.DataFrame) -> NDArray[np.bool_]:
@@ -143,7 +143,7 @@ def _test_scores(
 
 
 def _number_of_classes(problem: Problem) -> int:
-    """Of the data set; where the record does not tell, of what is seen."""
+    """Of the data set, or of the labels if the record does not say."""
     if "classes" in problem.record:
         return len(problem.record["classes"])
     return 1 + int(max(problem.y_train.max(), problem.y_test.max()))
@@ -160,15 +160,15 @@ def _chance(problem: Problem) -> dict[str, float]:
 def curation_scores(curves: pd.DataFrame) -> pd.DataFrame:
     """One number per curve: the mean height above the curve of random orders.
 
-    It is the area between the two curves over the shares, divided by the range of shares: in units
-    of the measure, so that 0.02 of accuracy means two points in a hundred more, on average over the
-    steps. Good values make it *positive* for remove_low and add_high and *negative* for remove_high
-    and add_low (``GOOD``); values without information give 0 on average, with the spread
-    ``random_<measure>`` of a single random order.
+    It is the area between the two curves, divided by the range of shares, in units of the measure:
+    0.02 of accuracy means two points in a hundred more, on average over the steps. Good values make
+    it *positive* for remove_low and add_high, and *negative* for remove_high and add_low
+    (``GOOD``). Values without information give 0 on average, with the spread ``random_<measure>``
+    of a single random order.
 
     Parameters
     ----------
-    curves : of one seed or several, as :func:`curation_curves` gives them.
+    curves : of one or several seeds, as :func:`curation_curves` returns them.
 
     Returns
     -------
@@ -176,24 +176,23 @@ def curation_scores(curves: pd.DataFrame) -> pd.DataFrame:
     ``random_accuracy`` and ``random_log_likelihood`` the standard deviations of the areas of random
     orders; gap as in the curves.
     """
-    found = []
+    scored = []
     # An empty reason comes back from a file as a missing one.
     for seed, of_seed in curves.fillna({"gap": ""}).groupby("seed", sort=False):
         control = of_seed[of_seed["method"] == CONTROL]
         for direction in DIRECTIONS:
-            # Random orders know no high and low: both ends of the same task are draws of one curve.
+            # Random orders have no high and low end: both are draws of one curve.
             ends = control[control["direction"].str.startswith(direction.partition("_")[0])]
             reference = ends.groupby("share")[list(MEASURES)].mean()
             drawn = [_areas(part, reference) for _, part in ends.groupby(["direction", "draw"])]
             spread = np.std(drawn, axis=0, ddof=1)
             rows = of_seed[(of_seed["direction"] == direction) & (of_seed["method"] != CONTROL)]
-            for (method, title), curve in rows.groupby(["method", "title"], sort=False):
+            for method, curve in rows.groupby("method", sort=False):
                 gap = str(curve["gap"].iloc[0])
                 areas = np.full(len(MEASURES), np.nan) if gap else _areas(curve, reference)
-                found.append(
+                scored.append(
                     {
                         "method": method,
-                        "title": title,
                         "seed": seed,
                         "direction": direction,
                         **dict(zip(MEASURES, areas, strict=True)),
@@ -201,7 +200,7 @@ def curation_scores(curves: pd.DataFrame) -> pd.DataFrame:
                         "gap": gap,
                     }
                 )
-    return pd.DataFrame(found)
+    return pd.DataFrame(scored)
 
 
 def _areas(curve: pd.DataFrame, reference: pd.DataFrame) -> NDArray[np.float64]:
@@ -226,15 +225,13 @@ def curation_tables(
     address : ``dataset``, ``n`` and ``corruption``: the first columns of both tables.
     settings : of :func:`curation_curves`.
     """
-    of_seeds = {
-        seed: [one for one in values if int(one.record["seed"]) == seed] for seed in problems
-    }
+    of_seeds = {seed: [v for v in values if int(v.record["seed"]) == seed] for seed in problems}
     curves = pd.concat(
         [curation_curves(problems[seed], of_seeds[seed], seed, **settings) for seed in problems],
         ignore_index=True,
     )
-    found = curves, curation_scores(curves)
-    columns = [*address, "method", "title", "seed"]
-    tables = [frame.assign(**address) for frame in found]
+    frames = curves, curation_scores(curves)
+    columns = [*address, "method", "seed"]
+    tables = [frame.assign(**address) for frame in frames]
     curves, areas = (t[[*columns, *(c for c in t if c not in columns)]] for t in tables)
     return curves, areas

@@ -1,10 +1,10 @@
-"""Detection of corrupted points: three rules, the detection curve, and what chance would give.
+"""Detection of corrupted points: three rules, the detection curve, and levels of chance.
 
-- budget-matched: flag the k lowest values, k being the number of corrupted points, so that
-  F1 = precision = recall. The paper's text.
-- two-means: flag the lower cluster of an exact 2-means of the values. OpenDataVal's rule.
-- two-means at least: split off lower clusters until a given fraction is flagged. The released
-  code's rule.
+- budget-matched: flag the k lowest values, where k is the number of corrupted points, so that
+  F1 = precision = recall. This is the rule of the paper's text.
+- two-means: flag the lower cluster of an exact 2-means of the values. This is OpenDataVal's rule.
+- two-means at least: flag one low cluster after another until a minimum fraction is flagged. This
+  is the rule of the released code.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def two_means(values: NDArray[np.floating]) -> NDArray[np.bool_]:
 def two_means_at_least(values: NDArray[np.floating], fraction: float) -> NDArray[np.bool_]:
     """Flag lower clusters of (n,) values until at least ``fraction`` of the points are flagged.
 
-    Each round splits what is not flagged yet by an exact 2-means and flags its lower part. Equal
-    values are never separated, so fewer are flagged when those left are all equal.
+    Each round splits the points that are not flagged yet by an exact 2-means, and flags the lower
+    part. Equal values are never separated, so fewer are flagged if all remaining values are equal.
     """
     order = np.argsort(values, kind="stable")
     ranked = values[order].astype(np.float64)
@@ -84,8 +84,8 @@ def detection_curve(
     """Fraction of the corrupted points found after inspecting the i lowest, i = 0..n, (n+1,)."""
     if not mask.any():
         raise ValueError("a detection curve needs corrupted points; this problem has none")
-    found = np.cumsum(mask[order_lowest_first(values, rng)])
-    return np.concatenate([[0.0], found / found[-1]])
+    hits = np.cumsum(mask[order_lowest_first(values, rng)])
+    return np.concatenate([[0.0], hits / hits[-1]])
 
 
 def area_under(curve: NDArray[np.float64]) -> float:
@@ -95,7 +95,7 @@ def area_under(curve: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True)
 class Chance:
-    """What values without information give at corruption rate r, in expectation."""
+    """Expected scores of values without information, at corruption rate r."""
 
     budget: float
     two_means: float
@@ -123,8 +123,8 @@ def chance_levels(rate: float) -> Chance:
 class DetectionScores:
     """All detection scores of one method on one problem.
 
-    F1 of the matched budget is its precision and its recall as well. ``auroc`` is the chance that
-    a corrupted point has a lower value than a clean one; equal values count half.
+    With the matched budget, F1, precision and recall are equal. ``auroc`` is the probability that a
+    corrupted point has a lower value than a clean one; equal values count half.
     """
 
     f1_budget: float
@@ -146,7 +146,7 @@ def detection_scores(
     minimum_flagged: float,
     rng: np.random.Generator,
 ) -> tuple[DetectionScores, NDArray[np.float64]]:
-    """Score values (n,) against the mask of corrupted points (n,), and give the curve (n+1,).
+    """Score values (n,) against the mask of corrupted points (n,); also return the curve (n+1,).
 
     One random order of ties serves the budget-matched rule and the curve, so they agree.
     """
@@ -158,13 +158,13 @@ def detection_scores(
         "two_means": two_means(values),
         "two_means_at_least": two_means_at_least(values, minimum_flagged),
     }
-    found: dict[str, Any] = {}
+    by_rule: dict[str, Any] = {}
     for rule, flags in rules.items():
         precision, recall = precision_and_recall(flags, mask)
-        found[f"f1_{rule}"] = f1_score(flags, mask)
-        found[f"precision_{rule}"], found[f"recall_{rule}"] = precision, recall
-        found[f"flagged_{rule}"] = int(flags.sum())
+        by_rule[f"f1_{rule}"] = f1_score(flags, mask)
+        by_rule[f"precision_{rule}"], by_rule[f"recall_{rule}"] = precision, recall
+        by_rule[f"flagged_{rule}"] = int(flags.sum())
     scores = DetectionScores(
-        f1_budget=float(curve[budget]), area=area_under(curve), auroc=auroc(values, mask), **found
+        f1_budget=float(curve[budget]), area=area_under(curve), auroc=auroc(values, mask), **by_rule
     )
     return scores, curve

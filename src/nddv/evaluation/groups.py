@@ -1,14 +1,14 @@
 """Gaps between groups: of mean scores, and of the rates of detection.
 
-Groups are the classes of the task or a protected attribute (adult: sex). The paper's "task labels"
-may be those before or after label noise; it does not say. Its partition is one of the data that
-are valued, so `label`, the observed classes, stands beside its numbers; `clean-label` is reported
-too, because noise gives a corrupted point to another group.
+Groups are the classes of the task or a protected attribute (adult: sex). The paper does not say
+whether its "task labels" are those before or after label noise. It partitions the data that are
+valued, so `label`, the observed classes, stands beside its numbers. `clean-label` is reported too,
+because noise moves a corrupted point to another group.
 
-Gaps of finite groups are not zero even where a rule treats all groups alike: a class with ten
-corrupted points has a TPR known to about ±0.15. So each gap comes with two references: its mean
-where the flagged points fall on groups at random, at the same TPR and FPR (`floor`), and where they
-are drawn without regard to the corruption (`chance`).
+Gaps of finite groups are not zero even if a rule treats all groups alike: with ten corrupted points
+in a class, its TPR is known to about ±0.15. So each gap comes with two references. `floor` is the
+mean gap if flagged points fall on groups at random, at the same TPR and FPR. `chance` is the mean
+gap if points are flagged without regard to the corruption.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from nddv.values import Values
 Codes = NDArray[np.int64]
 
 RULES = ("budget", "two-means", "balanced")
-"""Rules whose gaps are told: the paper's, OpenDataVal's, and the one that knows the groups."""
+"""Rules whose gaps are reported: the paper's, OpenDataVal's, and one that knows the groups."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Partition:
     Attributes
     ----------
     name : ``"label"`` (observed), ``"clean-label"`` or ``"protected"``.
-    codes : (n,) places in ``groups``.
+    codes : (n,) positions in ``groups``.
     groups : names; a group may have no points.
     """
 
@@ -62,15 +62,15 @@ class Partition:
 def partitions(truth: Truth, problem: Problem) -> list[Partition]:
     """The partitions of a problem: observed labels, clean labels, the protected attribute if any.
 
-    Observed and clean labels are the same, and told once, where no label was corrupted.
+    If no label was corrupted, observed and clean labels are the same and appear once.
     """
     classes = tuple(problem.record["classes"])
-    found = [Partition("label", problem.y_train, classes)]
+    parts = [Partition("label", problem.y_train, classes)]
     if not np.array_equal(problem.y_train, truth.y_clean):
-        found.append(Partition("clean-label", truth.y_clean, classes))
+        parts.append(Partition("clean-label", truth.y_clean, classes))
     if truth.group is not None:
-        found.append(Partition("protected", truth.group, tuple(truth.record["groups"])))
-    return found
+        parts.append(Partition("protected", truth.group, tuple(truth.record["groups"])))
+    return parts
 
 
 # ------------------------------------------------------------------ scores
@@ -88,7 +88,7 @@ def score_gaps(scores: NDArray[np.floating], codes: Codes, n_groups: int) -> Flo
 
 
 def calibrated(values: NDArray[np.floating], codes: Codes, n_groups: int) -> Floats:
-    """Scores (n,) in standard deviations of their group from its mean; zero where all are equal.
+    """Scores (n,) in standard deviations from the mean of their group; zero if all are equal.
 
     With one group: standard scores. With several: the paper's "group-wise score calibration"
     (tab:adult_cor4), as we read it; the gaps of means are zero afterwards, whatever the values.
@@ -133,10 +133,10 @@ def detect(
     partition: Partition,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.bool_], Floats, Floats]:
-    """What a rule of ``RULES`` flags, the scores that it cuts, and the threshold of each point.
+    """The points that a rule of ``RULES`` flags, the scores that it cuts, and their thresholds.
 
-    All are (n,). Scores are in standard deviations: of all values, or of the group's own for the
-    balanced rule, which has a threshold a group.
+    All are (n,). Scores are in standard deviations of all values; for the balanced rule, which has
+    one threshold per group, of the values of their group.
     """
     if rule not in RULES:
         raise ValueError(f"unknown rule {rule!r}: choose one of {', '.join(RULES)}")
@@ -175,7 +175,7 @@ def floor_gaps(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Mean worst gaps if as many corrupted and clean points were flagged, of any groups alike."""
+    """Mean worst gaps if as many corrupted and clean points were flagged, from random groups."""
     corrupted, clean = group_sizes(mask, partition.codes, len(partition.groups))
     hits = rng.multivariate_hypergeometric(corrupted, int((flags & mask).sum()), draws)
     false_alarms = rng.multivariate_hypergeometric(clean, int((flags & ~mask).sum()), draws)
@@ -190,7 +190,7 @@ def chance_gaps(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Mean worst gaps if as many points were flagged at random; balanced: of each group as many."""
+    """Mean worst gaps if as many points were flagged at random; balanced: as many per group."""
     n_groups = len(partition.groups)
     corrupted, clean = group_sizes(mask, partition.codes, n_groups)
     if balanced:
@@ -229,10 +229,10 @@ def group_tables(
     Parameters
     ----------
     problems, truths : of each seed.
-    values : of any methods and seeds; a record with a ``gap`` becomes a row with that reason.
+    values : of any methods and seeds; a record with a ``gap`` becomes a row with its reason.
     address : ``dataset``, ``n`` and ``corruption``: the first columns of both tables.
     step : h of the slopes, in standard deviations of the scores.
-    draws : how many random selections the floor and the chance level are means of.
+    draws : number of random selections for the floor and the chance level.
 
     Returns
     -------
@@ -240,7 +240,7 @@ def group_tables(
         ``score_gap``, ``tpr``, ``fpr``, ``dtpr``, ``deo``, ``slope_tpr``, ``slope_fpr``.
     summary : a row per method, seed, partition and rule:
 
-        - groups, without_corrupted: how many groups there are, and have no corrupted point;
+        - groups, without_corrupted: number of groups, and of groups without corrupted points;
         - auroc, precision, recall: of all points;
         - score_gap, score_gap_mean: largest and mean over groups, in standard deviations of the
           scores that the rule cuts; d_phi: the largest in the unit of the values; epsilon_u: the
@@ -248,28 +248,27 @@ def group_tables(
         - slope_tpr, slope_fpr: largest over groups; ..._pooled: of all points;
         - predicted_dtpr, predicted_deo: the envelopes of score_gap and these slopes;
         - dtpr, deo, and ..._mean: largest and mean over groups; ..._floor, ..._chance: references;
-        - reweighting, weight_range: how NDDV was fitted, where the record tells.
+        - reweighting, weight_range: how NDDV was fitted, if the record says so.
     """
     rows: list[pd.DataFrame] = []
     summary: list[dict[str, Any]] = []
-    for one in values:
-        seed = int(one.record["seed"])
+    for valued in values:
+        seed = int(valued.record["seed"])
         truth = truths[seed]
         labels = {
             **address,
-            "method": one.record["method"],
-            "title": one.record["title"],
+            "method": valued.record["method"],
             "seed": seed,
-            **_fitted(one.record),
+            **_fitted(valued.record),
         }
         for partition in partitions(truth, problems[seed]):
             for rule in RULES:
                 named = {**labels, "partition": partition.name, "rule": rule}
-                row = {**named, "gap": one.record.get("gap", "")}
+                row = {**named, "gap": valued.record.get("gap", "")}
                 if not row["gap"]:
-                    by_group, found = _measure(one, truth, partition, rule, seed, step, draws)
+                    by_group, measured = _measure(valued, truth, partition, rule, seed, step, draws)
                     rows.append(by_group.assign(**named)[[*named, *by_group]])
-                    row.update(found)
+                    row.update(measured)
                 summary.append(row)
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(), pd.DataFrame(summary)
 
@@ -282,7 +281,7 @@ def _fitted(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _measure(
-    one: Values,
+    valued: Values,
     truth: Truth,
     partition: Partition,
     rule: str,
@@ -290,8 +289,9 @@ def _measure(
     step: float,
     draws: int,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Rows of the groups, and what they amount to, for one method, partition and rule."""
-    values, mask, codes, n_groups = one.values, truth.mask, partition.codes, len(partition.groups)
+    """Rows of the groups, and their summary, for one method, partition and rule."""
+    values, mask = valued.values, truth.mask
+    codes, n_groups = partition.codes, len(partition.groups)
     if values.shape != mask.shape:
         raise ValueError(f"{len(values)} values for {len(mask)} training points")
     # The stream of nddv.evaluation.collect, so that ties are broken as in the detection table.
@@ -330,7 +330,7 @@ def _measure(
         **largest.to_dict(),
         **rows[["score_gap", "dtpr", "deo"]].mean().add_suffix("_mean").to_dict(),
         "d_phi": float(worst(score_gaps(values, codes, n_groups))),
-        "epsilon_u": _epsilon_u(one, partition),
+        "epsilon_u": _epsilon_u(valued, partition),
         "slope_tpr_pooled": float(slopes.tpr),
         "slope_fpr_pooled": float(slopes.fpr),
         "predicted_dtpr": predicted[0],
@@ -343,10 +343,8 @@ def _measure(
     return rows, summary
 
 
-def _epsilon_u(one: Values, partition: Partition) -> float:
+def _epsilon_u(valued: Values, partition: Partition) -> float:
     """max_g |ū_g − ū| of the sensitivities u that were centred to values (Eq. score_centering)."""
-    if "mean_sensitivity" not in one.record:
+    if valued.sensitivities is None:
         return np.nan
-    n = len(one.values)
-    sensitivities = one.record["mean_sensitivity"] + one.values * (n - 1) / n
-    return float(worst(score_gaps(sensitivities, partition.codes, len(partition.groups))))
+    return float(worst(score_gaps(valued.sensitivities, partition.codes, len(partition.groups))))

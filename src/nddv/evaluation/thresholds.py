@@ -1,18 +1,18 @@
-"""Rates of a detection rule, and how they move with its threshold.
+"""Rates of a detection rule, and how they change with its threshold.
 
-The positive class is the corruption, and low values are flagged: TPR is the share of the corrupted
-points that a rule flags, FPR that of the clean ones. Rates are taken of all points and of each
-group of a partition.
+The positive class is the corruption, and low values are flagged. TPR is the share of the corrupted
+points that a rule flags; FPR is the share of the clean points. Rates are given for all points and
+for each group of a partition.
 
 Local threshold sensitivity (tab:threshold_sensitivity_diagnostics): the paper estimates "local
 TPR/FPR sensitivity to group-level score shifts" by "finite-difference slopes" and prints neither
-step nor unit. Here the scores of a group are moved by ±h against a threshold τ that stays:
+step nor unit. Here the scores of a group move by ±h, and the threshold τ stays:
 
     L_g = [rate_g(τ + h) − rate_g(τ − h)] / 2h,
 
-per unit of score; a slope of a rule is the largest over the groups. The predicted envelopes are
-what the printed numbers multiply to: ε·L_TPR and ε·(L_TPR + L_FPR), ε the largest score gap of a
-group. They have no unit: that of the scores cancels.
+per unit of score. The slope of a rule is the largest over the groups. The predicted envelopes are
+the products that fit the printed numbers: ε·L_TPR and ε·(L_TPR + L_FPR), where ε is the largest
+score gap of a group. They have no unit, because the unit of the scores cancels.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of all points, and of each of G groups: NaN where a group has no such points.
+    """Rates of all points, and of each of G groups; NaN for a group without such points.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Rates:
 def group_sizes(
     mask: NDArray[np.bool_], codes: NDArray[np.int64], n_groups: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many corrupted and how many clean points each group has, (G,) and (G,)."""
+    """Numbers of corrupted and of clean points in each group, (G,) and (G,)."""
     if mask.shape != codes.shape:
         raise ValueError(f"{len(codes)} groups named for {len(mask)} points")
     if mask.all() or not mask.any():
@@ -61,9 +61,9 @@ def rates_of_counts(
     corrupted: NDArray[np.int64],
     clean: NDArray[np.int64],
 ) -> Rates:
-    """Rates from how many corrupted (..., G) and clean (..., G) points of each group are flagged.
+    """Rates from the numbers of corrupted (..., G) and clean (..., G) points that are flagged.
 
-    corrupted, clean : (G,), as :func:`group_sizes` gives them.
+    corrupted, clean : (G,), as :func:`group_sizes` returns them.
     """
     with np.errstate(invalid="ignore"):
         by_group = hits / corrupted, false_alarms / clean
@@ -90,8 +90,8 @@ def thresholds(
 ) -> Floats:
     """Threshold (G,) of each group: half way from its highest flagged to its lowest kept score.
 
-    −inf where none is flagged, inf where all are, NaN for a group without points. A rule with one
-    threshold for all is one group.
+    It is −inf if none is flagged, inf if all are, NaN for a group without points. For a rule with
+    one threshold, pass all points as one group.
     """
     highest, lowest = np.full(n_groups, -np.inf), np.full(n_groups, np.inf)
     np.maximum.at(highest, codes[flags], scores[flags])
@@ -112,8 +112,8 @@ def local_slopes(
 
     Parameters
     ----------
-    scores : (n,), in the unit that slopes are per.
-    threshold : (n,) of each point; flagged is what lies at or below its own.
+    scores : (n,); slopes are per unit of these.
+    threshold : (n,) of each point; a point is flagged if its score is at or below it.
     step : h > 0, in the same unit.
     """
     if step <= 0:
@@ -132,8 +132,8 @@ def local_slopes(
 def envelopes(score_gap: float, slope_tpr: float, slope_fpr: float) -> tuple[float, float]:
     """Predicted DTPRGap and DEOGap: ε·L_TPR and ε·(L_TPR + L_FPR).
 
-    A linearisation, no bound: it holds where a group's scores are those of all points, moved by at
-    most ε, and the rates are linear that far.
+    This is a linearisation, not a bound. It holds if a group has the scores of all points, moved by
+    at most ε, and if the rates are linear over that distance.
     """
     return score_gap * slope_tpr, score_gap * (slope_tpr + slope_fpr)
 
@@ -141,7 +141,7 @@ def envelopes(score_gap: float, slope_tpr: float, slope_fpr: float) -> tuple[flo
 def auroc(values: NDArray[np.floating], mask: NDArray[np.bool_]) -> float:
     """Chance that a clean point (n,) has a higher value than a corrupted one; a tie counts half.
 
-    ½ without information. Mann–Whitney: from ranks, at no threshold.
+    It is ½ without information, and needs no threshold (Mann–Whitney: computed from ranks).
     """
     corrupted, clean = (int(size.sum()) for size in group_sizes(mask, np.zeros(len(mask), int), 1))
     ranks = rankdata(values)[~mask].sum()

@@ -1,15 +1,15 @@
-"""Run time and peak memory of a method, alone in a process of its own, on synthetic data.
+"""Run time and peak memory of a method, alone in its own process, on synthetic data.
 
 For fig:time_comparison, tab:wallclock_scaling and fig:runtime_comparison_new. The paper does not
-say how its synthetic data are made; ours are standard normal features and two classes by a logistic
-model of one direction. What is timed is :func:`nddv.methods.valuation.value_or_gap`: no data are
-made and nothing is imported meanwhile.
+say how its synthetic data are made; ours have standard normal features, and two classes by a
+logistic model along one direction. Only :func:`nddv.methods.valuation.value_or_gap` is timed, not
+imports nor the making of data.
 
-The number of validation rows decides how the time of many rules grows, and the paper does not
-state it. So there are two regimes: ``fixed``, 100 rows at any n; and ``tenth``, n/10 rows, as in
-the released code, where rules that compare every training with every validation point are quadratic
-in n by construction. A method that reads no validation rows is timed once, as ``none``. Meta and
-test parts have 100 rows throughout; the released code times NDDV without meta data.
+The number of validation rows decides how the time of many methods grows, and the paper does not
+state it. So there are two regimes. ``fixed`` has 100 rows at any n. ``tenth`` has n/10 rows, as in
+the released code; there, methods that compare every training point with every validation point are
+quadratic in n by construction. A method that reads no validation rows is timed once, as ``none``.
+Meta and test parts always have 100 rows; the released code times NDDV without meta data.
 """
 
 from __future__ import annotations
@@ -23,22 +23,24 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nddv.methods.registry import OPENDATAVAL_PREFIX, Method, get_method
 from nddv.methods.valuation import value_or_gap
 from nddv.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from nddv.methods.registry import Method
 
 DONE, TIMED_OUT, GAP = "done", "timed out", "gap"
 
 REGIMES = ("fixed", "tenth", "none")
 SIDE_ROWS = 100
-WARM_UP = (40, 2)  # points and features of a run that nobody times
-SIGNAL = 4.0  # length of the direction of the logistic model: five labels in six can be foretold
+WARM_UP = (40, 2)  # points and features of a run that is not timed
+SIGNAL = 4.0  # length of the logistic model's direction: five labels in six can be predicted
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 LIBRARY = Path(__file__).parents[2]
@@ -54,8 +56,8 @@ def valid_rows(valid: str, n: int) -> int:
 def synthetic_problem(n: int, features: int, valid: str, seed: int) -> Problem:
     """Standard normal features (n, d) and two classes, with clean side data.
 
-    y = 1 where ⟨x, b⟩ plus logistic noise is positive; b is random and of the same length for any
-    number of features, so that the labels are as hard to foretell for any.
+    y = 1 where ⟨x, b⟩ plus logistic noise is positive. b is random. Its length does not depend on
+    the number of features, so the labels are equally hard to predict for any number.
     """
     rng = np.random.default_rng([seed, n, features])
     direction = rng.standard_normal(features, dtype=np.float32)
@@ -86,7 +88,7 @@ def time_method(
     timeout: float,
     threads: int = 1,
 ) -> dict[str, Any]:
-    """Value one synthetic problem in a process of its own, which the time-out ends.
+    """Value one synthetic problem in a separate process, which the time-out ends.
 
     Parameters
     ----------
@@ -96,19 +98,18 @@ def time_method(
     seed : of the data and of the method.
     settings : of the method.
     timeout : seconds that the valuation may take; making the data does not count.
-    threads : that torch and the linear algebra of numpy may use.
+    threads : number of threads for torch and for the linear algebra of numpy.
 
     Returns
     -------
-    method, title, n, features, valid, valid_rows, seed, threads, timeout, status (``done``,
+    method, n, features, valid, valid_rows, seed, threads, timeout, status (``done``,
     ``timed out`` or ``gap``), seconds, peak_memory_mb (of the process, with its data and libraries;
-    NaN where there is none) and gap, the reason.
+    NaN if it is not known) and gap, the reason.
     """
     if not timeout > 0:
         raise ValueError(f"timeout must be positive, got {timeout}")
     row = {
         "method": method,
-        "title": get_method(method).title,
         "n": n,
         "features": features,
         "valid": valid,
@@ -131,7 +132,7 @@ def time_method(
 def time_repeats(repeats: int, repeat_below: float, **arguments: Any) -> pd.DataFrame:
     """Rows of :func:`time_method`, each with its number as ``repeat``, from 0.
 
-    One only if the first took longer than `repeat_below` seconds, or gave no time.
+    There is only one if the first took longer than `repeat_below` seconds, or gave no time.
     """
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
@@ -153,10 +154,10 @@ def _too_large(n: int, features: int, valid: str) -> str:
 def run_alone(
     command: Sequence[str], request: Mapping[str, Any], timeout: float, threads: int
 ) -> dict[str, Any]:
-    """Run a command with a request in JSON as its last argument; give its answer.
+    """Run a command with a JSON request as its last argument, and return its answer.
 
-    It writes a line when it is ready, from where `timeout` counts, and its answer in JSON as the
-    last. Whatever it has started is ended with it.
+    The command writes a line when it is ready; `timeout` counts from then. Its last line is the
+    answer, in JSON. Processes that it has started end with it.
     """
     environment = {
         **os.environ,
@@ -178,7 +179,7 @@ def run_alone(
     except subprocess.TimeoutExpired:
         return {"status": TIMED_OUT}
     finally:
-        if child.poll() is None:  # too late, or somebody interrupts us
+        if child.poll() is None:  # timed out or interrupted
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
     if child.returncode == -signal.SIGKILL:
@@ -188,15 +189,18 @@ def run_alone(
             f"the process that should time {dict(request)} failed with code {child.returncode}; "
             "the log holds its error"
         )
-    found: dict[str, Any] = json.loads((first + rest).splitlines()[-1])
-    return found
+    answer: dict[str, Any] = json.loads((first + rest).splitlines()[-1])
+    return answer
 
 
-# ------------------------------------------------------------------ in the process of its own
+# ------------------------------------------------------------------ in the separate process
 
 
 def _answer(request: Mapping[str, Any], ready: Callable[[], None]) -> dict[str, Any]:
     """Make the data, call `ready`, value them."""
+    # Imported here: a title in the registry is no part of what is timed.
+    from nddv.methods.registry import get_method
+
     method = get_method(request["method"])
     try:
         keys = ("n", "features", "valid", "seed")
@@ -214,9 +218,9 @@ def _answer(request: Mapping[str, Any], ready: Callable[[], None]) -> dict[str, 
 
 
 def _warm_up(method: Method, settings: Mapping[str, Any]) -> None:
-    """Import what the method will use, also what it imports late, before its time is taken.
+    """Import everything that the method uses, also late imports, before the time starts.
 
-    Torch's optimisers, for one, load for seconds when the first is made.
+    For example, torch takes seconds to load when the first optimiser is made.
     """
     for name in method.modules:
         import_module(f"nddv.{name}")
@@ -224,9 +228,9 @@ def _warm_up(method: Method, settings: Mapping[str, Any]) -> None:
 
 
 def _is_gap(method: Method, error: Exception) -> bool:
-    """Whether an error is of the machine: no OpenDataVal, or no memory."""
+    """Whether an error comes from the machine: no OpenDataVal, or no memory."""
     if isinstance(error, ImportError):
-        return method.name.startswith(OPENDATAVAL_PREFIX)
+        return method.function.startswith("nddv.integrations.")
     return isinstance(error, MemoryError) or "allocate memory" in str(error)  # torch's words
 
 

@@ -9,7 +9,7 @@
     stationarity        gradients along the meta update (Proposition
                         first_order_meta_reweighting_stationarity)
 
-Each takes half a minute or less on one core; `nddv.reporting.stability` draws a figure of each.
+Each takes half a minute or less on one core; `nddv.reporting.figures.stability` draws each.
 """
 
 from __future__ import annotations

@@ -22,11 +22,10 @@ from nddv.dynamics.adjoint import backward
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import rollout
 from nddv.dynamics.population import encode, population_path
-from nddv.dynamics.schedule import Training
 from nddv.dynamics.seeds import derive, generator
 from nddv.dynamics.training import Run
 
-POINTS = 300  # that the flow is fitted to
+POINTS = 300  # to which the flow is fitted
 
 
 def frozen_aggregate(
@@ -39,19 +38,19 @@ def frozen_aggregate(
     """Errors along the aggregate of N points, against the aggregate of a very large population.
 
     The weights are fixed, v = 1, in the fit and in every population: for learned weights, which
-    depend on the data, the proposition states no rate. The same probe points, with the same noise,
-    are driven by the aggregate path of each population in turn (each moves by itself; its points
-    are drawn afresh). In this model Φ does not depend on μ, so the terminal score carries no
-    law-derivative term; the co-states compared are both frozen-aggregate ones, so Γ_law is not
-    part of what is measured and the rate is that of η_μ, N^{−1/2}.
+    depend on the data, the proposition states no rate. Every population has new points and moves
+    alone. Its aggregate path then drives the same probe points, with the same noise. In this model
+    Φ does not depend on μ, so the terminal score has no law-derivative term. Both co-states that
+    are compared freeze the aggregate, so Γ_law is not measured, and the rate is that of η_μ,
+    N^{−1/2}.
 
     Parameters
     ----------
     seed : of the points, the fit and the noise.
     sizes : values of N.
-    reference : points of the population that stands for the limit.
+    reference : size of the population that stands for the limit.
     repetitions : independent populations of each size.
-    probes : points that the errors are measured on.
+    probes : number of points on which errors are measured.
 
     Returns
     -------
@@ -62,7 +61,7 @@ def frozen_aggregate(
         n, repetition, error.
         slope, slope_stderr : of log error against log N, one fit for each quantity.
     """
-    run = fitted_run(seed, POINTS, Training(reweighting="none"))
+    run = fitted_run(seed, POINTS, reweighting="none")
     x, y = draw(probes, derive(seed, PROBE))
     x0 = encode(run.flow, run.flow.unpack(run.flat).encoder, run.data.rows.like(x))
     shape = (run.flow.steps, *x0.shape)
@@ -92,7 +91,7 @@ def population_aggregates(run: Run, count: int, seed: int) -> list[Tensor]:
 def _driven(
     run: Run, x0: Tensor, y: Tensor, noise: Tensor, aggregates: list[Tensor]
 ) -> dict[str, Tensor]:
-    """What the probes do along an aggregate path; times come first in every tensor."""
+    """States, co-states and scores of the probes along an aggregate path; times come first."""
     params = run.flow.unpack(run.flat)
     path = rollout(run.flow, params.controls, x0, noise, aggregates=aggregates)
     end = terminal(params.head, path.states[-1], y, LOSS)
@@ -105,8 +104,8 @@ def _driven(
     }
 
 
-def _errors(limit: dict[str, Tensor], found: dict[str, Tensor]) -> dict[str, float]:
-    gap = {name: limit[name] - found[name] for name in limit}
+def _errors(limit: dict[str, Tensor], probes: dict[str, Tensor]) -> dict[str, float]:
+    gap = {name: limit[name] - probes[name] for name in limit}
     return {
         "aggregate": float(gap["aggregate"].norm(dim=1).max()),
         **{

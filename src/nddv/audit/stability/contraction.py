@@ -50,18 +50,17 @@ def contraction(
 ) -> pd.DataFrame:
     """Simulated relative states against Eqs. pairwise_state_contraction, group_mean_….
 
-    A flow is fitted by Algorithm 1. Its initial states, meta weights v and noise level are kept,
-    and its control, which depends on the state, is replaced by one that all points share, as the
-    theorem wants: the fitted control's mean over the population at each step ("shared"). Beside
-    it, at the fitted flow's own a = 1, the fitted control itself ("fitted"), about which the
-    theorem says nothing.
+    A flow is fitted by Algorithm 1. Its initial states, meta weights v and noise level are kept.
+    Its control depends on the state, but the theorem wants one control for all points. So it is
+    replaced by its mean over the population at each step ("shared"). The fitted control itself
+    ("fitted") stands beside it, at the fitted flow's own a = 1; the theorem says nothing about it.
 
     Parameters
     ----------
     seed : of the points, the fit and the noise.
     interactions : values of a.
     points, steps, diffusion : N points; Euler steps on [0, 1]; σ of Σ = σI.
-    copies : independent populations that the expectations are taken over.
+    copies : independent populations, over which expectations are taken.
 
     Returns
     -------
@@ -72,7 +71,7 @@ def contraction(
             the least distant points), or of a "group mean" (smallest class) to the mean of all.
         measured, stderr : mean over the copies, and its standard error.
         euler : the expectation for the Euler scheme, exact; NaN for the fitted control.
-        continuous : that of the theorem, Δt → 0; NaN for the fitted control.
+        continuous : the expectation of the theorem, Δt → 0; NaN for the fitted control.
     """
     run = fitted_run(seed, points, steps=steps, diffusion=diffusion)
     params = run.flow.unpack(run.flat)
@@ -107,7 +106,7 @@ def contraction(
 
 
 def extreme_pairs(x0: Tensor) -> dict[str, tuple[int, int]]:
-    """The most and the least distant two of the initial states (N, W)."""
+    """The most and the least distant pair of initial states (N, W)."""
     distances = torch.cdist(x0, x0)
     n = len(x0)
     far = int(distances.argmax())

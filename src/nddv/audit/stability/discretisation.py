@@ -33,21 +33,21 @@ def discretisation(
     """Error of terminal scores against the time step Δt and the number of trajectories M_traj.
 
     A flow is fitted with the library's 3 Euler steps. Its control, one network for each third of
-    [0, T], is then held as it is while every step is divided in `refinements` parts, along one
-    Brownian path: coarse increments are sums of fine ones. `reference` parts stand for Δt → 0. The
-    noise is additive, so the strong order may be 1; the corollary's 1/2 is an upper bound.
+    [0, T], is then kept, and every step is divided into `refinements` parts, along one Brownian
+    path: coarse increments are sums of fine ones. `reference` parts stand for Δt → 0. The noise is
+    additive, so the strong order may be 1; the corollary's 1/2 is an upper bound.
 
-    A trajectory is that of the whole population, aggregate included, as in the library's scores.
+    A trajectory is one of the whole population with its aggregate, as in the library's scores.
 
     Parameters
     ----------
     seed : of the points, the fit and the noise.
-    refinements, reference : parts that each of the 3 steps is divided in.
+    refinements, reference : into how many parts each of the 3 steps is divided.
     trajectories : values of M_traj; each must divide `draws`.
     points, diffusion : N points; σ of Σ = σI.
     repetitions : independent repetitions of everything below.
-    copies : Brownian paths that errors from Δt are averaged over, in each repetition.
-    draws : trajectories of the library's flow that errors from M_traj are measured on, in each.
+    copies : Brownian paths per repetition, over which errors from Δt are averaged.
+    draws : trajectories of the library's flow per repetition, for errors from M_traj.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def discretisation(
         x, repetition, error.
         theory : σ_h/√M for "sampling", NaN elsewhere.
         slope, slope_stderr : of log error against log x, one fit for each quantity; NaN for
-            "total", which has the floor that Δt leaves and no rate.
+            "total", which has no rate, because Δt leaves a floor.
     """
     if any(draws % m for m in trajectories):
         raise ValueError(f"choose draws as a multiple of every M_traj: {draws}, {trajectories}")
@@ -123,7 +123,7 @@ class _Population:
         return torch.randn(shape, generator=draws, dtype=self.x0.dtype)
 
     def end(self, refinement: int, noise: Tensor) -> _End:
-        """Move along given noise with every step divided in `refinement` parts."""
+        """Move along this noise, with every step divided into `refinement` parts."""
         fine = replace(self.flow, steps=self.flow.steps * refinement)
         controls = [control for control in self.controls for _ in range(refinement)]
         x = roll_copies(fine, controls, self.x0, self.mass, noise)[-1]
@@ -136,7 +136,7 @@ def _sampling_rows(
     """Errors of means over M trajectories, for every repetition in turn.
 
     biases: (repetitions, N), means of h(X_T) − h(X_S) along common Brownian paths. They turn the
-    precise expectation at Δt = T/3 into one for Δt → 0, with far less noise than fresh fine paths.
+    precise expectation at Δt = T/3 into one for Δt → 0, with far less noise than new fine paths.
     """
     repetitions = len(biases)
     scores = torch.stack(

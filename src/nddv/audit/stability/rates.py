@@ -19,8 +19,8 @@ class Slope(NamedTuple):
 def fitted_slope(x: ArrayLike, y: ArrayLike) -> Slope:
     """Least-squares slope of log y against log x, with its standard error.
 
-    x, y: (m,) positive numbers, m ≥ 3. Repetitions enter as points of their own; the standard error
-    takes the scatter about the line as independent from point to point.
+    x, y: (m,) positive numbers, m ≥ 3. Every repetition is a point. The standard error assumes that
+    the scatter about the line is independent from point to point.
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if x.shape != y.shape or x.ndim != 1 or len(x) < 3:

@@ -28,7 +28,7 @@ class ScoreMap:
 
     "labelled": g_i is the cross-entropy of point i, and h_i its NDDV score up to the one global
     sign. It depends on the label, so κ_ij is not zero across classes. "shared": g = log Σ_c exp of
-    the logits, the part of the cross-entropy that no label enters; κ = 0.
+    the logits, the part of the cross-entropy without the label; κ = 0.
 
     weight: (W, C) = A; bias: (C,) = b; labels: (N,).
     """
@@ -57,15 +57,15 @@ class ScoreMap:
         return p - torch.nn.functional.one_hot(self.labels, p.shape[-1])
 
     def lipschitz(self, radius: float) -> float:
-        """A Lipschitz constant of every h_i on the ball ‖x‖ ≤ radius, proved, not estimated.
+        """A Lipschitz constant of every h_i on the ball ‖x‖ ≤ radius: proved, not estimated.
 
-        ∇h = Ar + AJu, with A_c the columns of A and D their diameter. Ar is a convex combination of
-        the A_c (shared) or of the A_c − A_y (labelled), so ‖Ar‖ ≤ max‖A_c‖ or D. For AJu, the
-        smaller of two bounds: J is a covariance, so ‖AJAᵀ‖ ≤ D²/4 (Popoviciu) and ‖u‖ enters by
-        the radius; and, for all x, ‖A Jv‖ ≤ D/2 Σ|(Jv)_c| ≤ D/2 times the standard deviation of
-        v_c under p. That of log p, which is u + b up to a constant, has a square of at most
-        1 + ¼ log²(C − 1) (Reeb & Wolf 2015, IEEE Trans. Inf. Theory 61), that of b at most
-        (range/2)².
+        ∇h = Ar + AJu. A_c are the columns of A, and D is their diameter. Ar is a convex combination
+        of the A_c (shared) or of the A_c − A_y (labelled), so ‖Ar‖ ≤ max‖A_c‖ or D. For AJu there
+        are two bounds, and the smaller is taken. First, J is a covariance, so ‖AJAᵀ‖ ≤ D²/4
+        (Popoviciu), and ‖x‖ is at most the radius. Second, for all x, ‖A Jv‖ ≤ D/2 Σ|(Jv)_c| ≤ D/2
+        times the standard deviation of v_c under p, for v = u = log p − b up to a constant. The
+        variance of log p is at most 1 + ¼ log²(C − 1) (Reeb & Wolf 2015, IEEE Trans. Inf. Theory
+        61), that of b at most (range/2)².
         """
         diameter = float(self._distances().max())
         at_zero = float(self.weight.norm(dim=0).max()) if self.kind == SHARED else diameter
@@ -98,16 +98,16 @@ def score_gap_transfer(
     then move by the linear–quadratic flow (Eq. lq_drift) with each a, without control. The fitted
     terminal map stays as it is: the corollary conditions on it.
 
-    L_h and κ_ij hold on the smallest ball about 0 with every terminal state of the simulation in
-    it: `ScoreMap.lipschitz` is a proved, conservative constant there. `slope_seen`, the largest
-    ‖∇h‖ at a visited state, is an estimate from below that tells how conservative.
+    L_h and κ_ij hold on the smallest ball about 0 that contains every terminal state of the
+    simulation. `ScoreMap.lipschitz` is a proved, conservative constant there. `slope_seen`, the
+    largest ‖∇h‖ at a visited state, is a lower estimate that shows how conservative it is.
 
     Parameters
     ----------
     seed : of the points, the fit and the noise.
     interactions : values of a.
     points, steps, diffusion : N points; Euler steps on [0, 1]; σ of Σ = σI.
-    copies : independent populations that the expectation is taken over.
+    copies : independent populations, over which the expectation is taken.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def score_gap_transfer(
         interaction, group, size : a; class; n_g.
         measured, stderr, spread : E|ū_g − ū|; its standard error; standard deviation over copies.
         bound : right side of the equation. bound_euler : the same with Q_ij of the Euler scheme.
-        kappa_part : what κ contributes to either.
+        kappa_part : the contribution of κ to either.
         lipschitz, slope_seen : L_h as used; largest slope at a visited state.
         bound_seen : bound_euler with slope_seen for L_h; not guaranteed.
         ratio : bound / measured.

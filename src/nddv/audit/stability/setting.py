@@ -1,8 +1,8 @@
-"""What the checks share: points drawn from one law, a flow fitted to some, many paths of it.
+"""What the checks share: points from one law, a flow fitted to some of them, and many paths.
 
 The points are 2dplanes (any number can be drawn), with three classes of about 50, 30 and 20 %. The
-flow is small, so that thousands of paths take seconds, and has more noise than the library's
-default, so that the noise terms of the statements can be seen. Everything is in float64.
+flow is small, so thousands of paths take seconds. It has more noise than the library's default, so
+the noise terms of the statements are visible. Everything is in float64.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from nddv.dynamics.rows import Rows
 from nddv.dynamics.schedule import Training
 from nddv.dynamics.seeds import derive
 from nddv.dynamics.training import Data, Run, train
+from nddv.estimator.settings import Settings
 from nddv.problems.formulas import two_d_planes
 
 CLASS_BOUNDS = (0.0, 4.0)
@@ -39,14 +40,15 @@ def draw(count: int, seed: int) -> tuple[NDArray[np.float64], Tensor]:
     return frame.to_numpy(), torch.as_tensor(classes)
 
 
-def fitted_run(seed: int, points: int, training: Training | None = None, **flow: Any) -> Run:
-    """A flow fitted to `points` points by Algorithm 1; `flow` overrides `SMALL_FLOW`."""
+def fitted_run(seed: int, points: int, **changes: Any) -> Run:
+    """A flow fitted to `points` points by Algorithm 1; `changes` override `SMALL_FLOW`."""
     x, y = draw(points, derive(seed, TRAIN))
     x_meta, y_meta = draw(META_POINTS, derive(seed, META))
-    found = Flow(x.shape[1], len(CLASS_BOUNDS) + 1, **{**SMALL_FLOW, **flow})
-    rows = Rows.fit(x, found.input_energy, torch.float64, torch.device("cpu"))
+    settings = Settings(**{**SMALL_FLOW, **changes})
+    flow = Flow.of(settings, x.shape[1], len(CLASS_BOUNDS) + 1)
+    rows = Rows.fit(x, flow.input_energy, torch.float64, torch.device("cpu"))
     data = Data(rows, y, rows.like(x_meta), y_meta, LOSS)
-    return train(found, training or Training(), data, seed)
+    return train(flow, Training.of(settings), data, seed)
 
 
 def blocks(copies: int, block: int) -> Iterator[int]:
@@ -59,8 +61,8 @@ def roll_copies(
 ) -> list[Tensor]:
     """Euler states X_0 … X_S, (b, N, W) each, of b copies of one population.
 
-    The steps are those of `nddv.dynamics.flow.rollout`; every copy has noise and an aggregate
-    μ_s = N⁻¹ Σ v_i X_{i,s} of its own.
+    The steps are those of `nddv.dynamics.flow.rollout`. Every copy has its own noise and its own
+    aggregate μ_s = N⁻¹ Σ v_i X_{i,s}.
 
     x0: (N, W); mass: (N,) weights v_i; noise: (S, b, N, W) standard normal.
     """

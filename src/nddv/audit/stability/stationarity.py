@@ -14,14 +14,13 @@ from torch.func import grad, grad_and_value, jvp, vmap
 from nddv.audit.stability.rates import with_slopes
 from nddv.audit.stability.setting import LOSS, PATHS, fitted_run
 from nddv.dynamics.reweighting import Batch, MetaProblem
-from nddv.dynamics.schedule import Training
 from nddv.dynamics.seeds import generator
 
 POINTS, EPOCHS = 64, 2  # one batch; trained long enough for the signals to tell points apart
 PILOT_STEPS, POWER_STEPS = 300, 20
 NOISE, POWER, GRADIENT_NOISE = range(3)  # addresses of draws
 
-# what is put into the gradient: bias or not, noise or not
+# what is added to the gradient: bias or not, noise or not
 INJECTED = {
     "exact": (False, False),
     "noise": (False, True),
@@ -58,7 +57,7 @@ class Surrogate:
         return self.problem.meta_loss(psi, self.aggregates) + self.penalty * gap
 
     def frozen_gradient(self, z: Tensor, exact: Tensor) -> Tensor:
-        """∇J at z with ∇_ψ g by the training's own adjoint, which freezes the aggregate.
+        """∇J at z, with ∇_ψ g from the adjoint of training, which freezes the aggregate.
 
         exact: ∇J(z), whose θ part is kept.
         """
@@ -83,19 +82,18 @@ def stationarity(
     alternating training with its optimisers. The flow has the open-loop control of Eq. lq_drift.
     The rate is η = min{1/(4L), c/√K} with c so that both agree at K = `full_rate_steps`.
 
-    The gradients: "exact"; with a "bias" of norm β against the gradient, the worst direction: the
-    steps stall where ‖∇J‖ = β; with Gaussian "noise", E‖ξ‖² = σ_G²; with both; and "frozen
-    adjoint", the gradient as training computes it, along a frozen aggregate: its bias is not put
-    in but measured (Corollary nddv_gradient_bias).
+    The gradients are "exact"; with a "bias" of norm β against the gradient (the worst direction:
+    steps stall where ‖∇J‖ = β); with Gaussian "noise", E‖ξ‖² = σ_G²; and with both. "frozen
+    adjoint" is the gradient as training computes it, along a frozen aggregate: its bias is not
+    added but measured (Corollary nddv_gradient_bias).
 
-    L is the largest curvature found along a pilot path, which goes further down than the others;
-    J_inf is the smallest J found by any path. Both are estimates that make `bound` too small rather
-    than too large.
+    L is the largest curvature along a pilot path, which goes further down than the others. J_inf is
+    the smallest J of any path. These estimates make `bound` too small rather than too large.
 
     Parameters
     ----------
     seed : of the points, the stage and the noise.
-    steps : values of K; each is a run of its own, since η depends on K.
+    steps : values of K; each is a separate run, since η depends on K.
     bias, noise : β and σ_G as multiples of ‖∇J(z⁰)‖.
     penalty : λ.
     full_rate_steps : see above.
@@ -109,7 +107,7 @@ def stationarity(
         start_square : ‖∇J(z⁰)‖².
         bias_square, noise_square : β̄²_K and σ_G².
         bound : right side of Eq. biased_stationarity_bound, for mean_square.
-        floor : 4β̄²_K, what remains of it for large K.
+        floor : 4β̄²_K, the part of the bound that remains for large K.
         slope, slope_stderr : of log mean_square against log K, one fit for each gradient.
     """
     objective = surrogate(seed, penalty)
@@ -130,10 +128,10 @@ def stationarity(
     for count in steps:
         rate = min(1.0, (full_rate_steps / count) ** 0.5) / (4 * curvature)
         draws = generator(seed, PATHS, GRADIENT_NOISE, count)
-        found = _descend(objective, count, rate, beta, sigma, draws)
-        least = min(least, found.least_value)
+        outcome = _descend(objective, count, rate, beta, sigma, draws)
+        least = min(least, outcome.least_value)
         for (name, k, _, sd), squares, biases in zip(
-            chains, found.squares.T, found.bias_squares.T, strict=True
+            chains, outcome.squares.T, outcome.bias_squares.T, strict=True
         ):
             rows.append(
                 {
@@ -157,7 +155,7 @@ def stationarity(
 
 def surrogate(seed: int, penalty: float) -> Surrogate:
     """The stage after two epochs of training, on one batch of training and of meta points."""
-    run = fitted_run(seed, POINTS, Training(epochs=EPOCHS), control="open_loop")
+    run = fitted_run(seed, POINTS, epochs=EPOCHS, control="open_loop")
     flow, data, training = run.flow, run.data, run.training
     draws = generator(seed, PATHS, NOISE)
     shape = (flow.steps, POINTS, flow.width)
@@ -188,7 +186,7 @@ def surrogate(seed: int, penalty: float) -> Surrogate:
 
 @dataclass(frozen=True)
 class _Descent:
-    """Of R chains of K steps: ‖∇J‖² and ‖bias‖², (K, R) each; the smallest J of all."""
+    """‖∇J‖² and ‖bias‖² of R chains of K steps, (K, R) each; and the smallest J of all."""
 
     squares: Tensor
     bias_squares: Tensor
@@ -226,12 +224,12 @@ def _descend(
 def _largest_curvature(objective: Surrogate, draws: torch.Generator) -> float:
     """The largest curvature at the start and after each third of a pilot descent."""
     z = objective.start
-    found = [curvature(objective, z, draws)]
+    curvatures = [curvature(objective, z, draws)]
     for k in range(1, PILOT_STEPS + 1):
-        z = z - grad(objective)(z) / (4 * found[0])
+        z = z - grad(objective)(z) / (4 * curvatures[0])
         if k % (PILOT_STEPS // 3) == 0:
-            found.append(curvature(objective, z, draws))
-    return max(found)
+            curvatures.append(curvature(objective, z, draws))
+    return max(curvatures)
 
 
 def curvature(objective: Surrogate, z: Tensor, draws: torch.Generator) -> float:
