@@ -12,6 +12,7 @@ import runpy
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,8 @@ import pytest
 import yaml
 from PIL import Image
 
-from nddv.reporting.page import environment, run_records
-from nddv.reporting.tables import to_markdown
+from nddv.reporting.registry import Table
+from nddv.support.files import write_csv, write_json
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -31,7 +32,7 @@ HARNESS = """<!DOCTYPE html>
 <script>
 const frame = document.querySelector("iframe");
 const all = (document, selector) => [...document.querySelectorAll(selector)];
-const texts = (document, selector) => all(document, selector).map((one) => one.textContent.trim());
+const texts = (document, selector) => all(document, selector).map((x) => x.textContent.trim());
 frame.addEventListener("load", () => {
   const page = frame.contentDocument, view = frame.contentWindow;
   const seen = {
@@ -39,7 +40,7 @@ frame.addEventListener("load", () => {
     width: page.documentElement.scrollWidth,
     pictures: [...page.images].map((image) => image.naturalWidth),
     links: all(page, "a[href]").map((link) => link.getAttribute("href")),
-    ids: all(page, "[id]").map((one) => one.id),
+    ids: all(page, "[id]").map((element) => element.id),
     headings: texts(page, "h2"),
     sorted: [], aria: [], kept: [], backgrounds: [],
   };
@@ -89,11 +90,11 @@ def browse(tmp_path_factory):
             timeout=120,
             check=True,
         )
-        found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
-        assert found, done.stdout
-        assert found[1], done.stderr
+        seen = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
+        assert seen, done.stdout
+        assert seen[1], done.stderr
         console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-        return json.loads(html.unescape(found[1])), console
+        return json.loads(html.unescape(seen[1])), console
 
     return browse
 
@@ -115,34 +116,41 @@ def problems(page: Path, seen, console) -> list[str]:
 def page(tmp_path_factory):
     """A page with a table wider and longer than any screen, and a large picture."""
     reports = tmp_path_factory.mktemp("project") / "reports"
-    (reports / "tables").mkdir(parents=True)
-    (reports / "figures").mkdir()
+    (reports / "figures").mkdir(parents=True)
     rng = np.random.default_rng(100)
-    means = [10.5, 9.25, *rng.uniform(11, 99, 27)]
-    wide = pd.DataFrame(
-        {"Method": ["a" * 60] * 30, "F1": [*(f"{m:.2f} ± 0.1" for m in means), "—"]}
-    )
+    means = [10.5, 9.25, *rng.uniform(11, 99, 27), np.nan]
+    wide = pd.DataFrame({"method": ["a" * 60] * 30, "f1": means, "f1_sd": 0.12})
     for i in range(20):
-        wide[f"Column {i}"] = "0.123 ± 0.456"
-    (reports / "tables/wide.md").write_text(to_markdown(wide, "A wide table", "Note. " * 100))
-    (reports / "tables/wide.csv").write_text("f1\n")
-    Image.new("RGB", (2000, 900), "blue").save(reports / "figures/large.png")
+        wide[f"c{i}"] = "0.123 ± 0.456"
+    columns = {"method": "Method", "f1": "F1", **{f"c{i}": f"Column {i}" for i in range(20)}}
+    unused = {"part": "", "function": "", "reads": {}}
+    entry = Table(name="wide", title="A wide table", caption="Wide.", columns=columns, **unused)
     claim = {
         "id": "one",
         "claim": "Words " * 20 + "w" * 80,
         "where": "Section 6.2, tab:mislabeled_data_detection_n10000",
         "verdict": "partly",
         "verdict_path": "not run",
-        "numbers": "; ".join(
-            f"imagenet100@resnet50-torchvision, {i}: 0.1 >= 0.2 ✗" for i in range(9)
-        ),
         "note": "Read as: " + "n" * 90,
     }
-    claims = pd.DataFrame(
-        [claim, {**claim, "id": "two"}, {**claim, "id": "three", "verdict": "not run"}]
-    )
-    claims.to_csv(reports / "tables/claims.csv", index=False)
-    contents = [{"table": "wide", "caption": "Wide."}, {"figure": "large"}, {"figure": "missing"}]
+    last = {**claim, "id": "three", "verdict": "not run"}
+    case = {
+        **{"claim": "one", "score": "nddv-terminal", "check": 1, "outcome": "fails", "note": ""},
+        **{"left": 0.1, "left_sd": 0.01, "left_whose": "", "operator": ">=", "tolerance": 0.0},
+        **{"right": 0.2, "right_sd": 0.02, "right_whose": "knn-shapley"},
+    }
+    frames = {
+        "wide": wide,
+        "claims": pd.DataFrame([claim, {**claim, "id": "two"}, last]),
+        "claim_cases": pd.DataFrame(
+            [{**case, "case": f"imagenet100@resnet50-torchvision, {i}"} for i in range(9)]
+        ),
+    }
+    for name, frame in frames.items():
+        write_csv(reports / f"tables/{name}.csv", frame)
+        write_json(reports / f"records/{name}.json", {"notes": ["Note. " * 100]})
+    Image.new("RGB", (2000, 900), "blue").save(reports / "figures/overview.png")
+    contents = [{"table": "wide"}, {"figure": "overview"}, {"figure": "sensitivity"}]
     report = {
         "title": "A report " + "t" * 60,
         "about": "About.",
@@ -151,17 +159,23 @@ def page(tmp_path_factory):
         "records": {"title": "Records", "introduction": "Versions."},
     }
     (reports / "report.yaml").write_text(yaml.safe_dump(report))
-    script = runpy.run_path(str(ROOT / "workflow/scripts/report_page.py"))
-    script["main"](
-        reports / "report.yaml",
-        ROOT / "workflow/schemas/report.schema.yaml",
-        reports / "tables/claims.csv",
-        [reports / "tables/wide.md"],
-        [reports / "figures/large.png"],
-        environment("0" * 40, [100]),
-        run_records(reports),
-        reports / "index.html",
+    inputs = {
+        "report": reports / "report.yaml",
+        "schema": ROOT / "workflow/schemas/report.schema.yaml",
+        "tables": sorted((reports / "tables").iterdir()),
+        "records": sorted((reports / "records").iterdir()),
+        "figures": [reports / "figures/overview.png"],
+    }
+    provenance = {"config": "0" * 40, "seeds": [100]}
+    snakemake = SimpleNamespace(
+        input=SimpleNamespace(**inputs, get=inputs.get),
+        params=SimpleNamespace(entries={"wide": entry}, provenance=provenance),
+        output=[reports / "index.html"],
+        log=[reports / "page.log"],
+        resources={},
     )
+    script = str(ROOT / "workflow/scripts/report_page.py")
+    runpy.run_path(script, init_globals={"snakemake": snakemake})
     return reports / "index.html"
 
 
@@ -173,11 +187,11 @@ def test_the_page_fits_and_works(browse, page, width):
     assert len(seen["pictures"]) == 1
     assert seen["headings"] == ["Verdicts", "Results", "Records"]
     ascending, descending, restored = seen["sorted"]
-    assert ascending[:2] == ["9.25 ± 0.1", "10.50 ± 0.1"]  # as numbers, not as words
+    assert ascending[:2] == ["9.25 ± 0.12", "10.50 ± 0.12"]  # as numbers, not as words
     assert ascending[-1] == descending[-1] == "—"  # what is missing is last either way
     means = [float(cell.split()[0]) for cell in descending[:-1]]
     assert means == sorted(means, reverse=True)
-    assert restored[:2] == ["10.50 ± 0.1", "9.25 ± 0.1"]
+    assert restored[:2] == ["10.50 ± 0.12", "9.25 ± 0.12"]
     assert seen["aria"] == ["ascending", "descending", None]
     assert seen["kept"] == [3, 0, 2, 0, 1]  # all, reproduced, partly, not reproduced, not run
     assert len(set(seen["backgrounds"])) == 2
@@ -190,7 +204,7 @@ def test_what_is_wrong_with_a_page_is_noticed(browse, page):
         '<a href="#none">x</a><div style="width: 3000px">x</div></main>'
     )
     broken.write_text(page.read_text(encoding="utf-8").replace("</main>", wrong), encoding="utf-8")
-    found = " ".join(problems(broken, *browse(broken, 390)))
+    wrong = " ".join(problems(broken, *browse(broken, 390)))
     for word in (
         "boo",
         "picture 1",
@@ -198,7 +212,7 @@ def test_what_is_wrong_with_a_page_is_noticed(browse, page):
         "broken link #none",
         "in a window of 390",
     ):
-        assert word in found
+        assert word in wrong
 
 
 @pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS.keys())

@@ -10,26 +10,28 @@ import pandas as pd
 import pytest
 import yaml
 
-from nddv.methods.registry import METHODS
-from nddv.problems.addresses import parse_corruption
-from nddv.reporting import audits, curation, groups
-from nddv.reporting.claims import COLUMNS, read_claims
-from nddv.reporting.detection import detection_table
+from nddv.reporting.catalogue.tables import detection_table, experiment_table
+from nddv.reporting.claims import SCORES, check_claims, read_claims
+from nddv.reporting.contents import find_table
+from nddv.reporting.tables.claims import claim_cases, claims_table
 from nddv.reporting.verdicts import (
     FAILS,
     HOLDS,
     NEARLY,
+    NOT_RUN,
     Number,
-    claims_table,
     compare,
     counts,
-    evaluate,
-    write_claims,
+    in_words,
+    verdict,
 )
+from nddv.reporting.verdicts import judge as verdicts_of
+from nddv.reporting.writing import lay_out
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "workflow" / "schemas" / "claims.schema.yaml"
 PAPER_CLAIMS = ROOT / "config" / "claims.yaml"
+DATASETS = yaml.safe_load((ROOT / "config" / "datasets.yaml").read_text())["datasets"]
 PAPER = ROOT.parent / "shared" / "paper"
 
 NDDV = {"n": 1000, "method": "nddv"}
@@ -42,16 +44,22 @@ def entry(*checks, needs=("detection_n1000",), **more):
     return {"id": "one", **words, "needs": list(needs), "checks": list(checks), **more}
 
 
+def columns(name):
+    """The columns of a table of a small configuration."""
+    return find_table({"detection_n1000": detection_table(1000)}, name).columns
+
+
 @pytest.fixture
 def read(tmp_path):
-    """Write entries to a file and read them as claims."""
+    """Write entries to a file, and check it."""
 
-    def write_and_read(*entries):
+    def write_and_check(*entries):
         path = tmp_path / "claims.yaml"
         path.write_text(yaml.safe_dump({"claims": list(entries)}, sort_keys=False))
-        return read_claims(path, SCHEMA)
+        check_claims(path, SCHEMA, DATASETS, columns)
+        return path
 
-    return write_and_read
+    return write_and_check
 
 
 def rows(*cells, columns=("dataset", "method", "f1", "f1_sd")):
@@ -71,9 +79,10 @@ DETECTION = rows(
 )
 
 
-def judge(claims, detection=DETECTION, **settings):
+def judge(claims, detection=DETECTION, **tables):
     """The row of the only claim."""
-    (row,) = evaluate(claims, {"detection_n1000": detection}, **settings).to_dict("records")
+    frame = claims_table(claims, {"detection_n1000": detection, **tables}).frame
+    (row,) = frame.to_dict("records")
     return row
 
 
@@ -133,14 +142,14 @@ def test_a_claim_on_two_data_sets(read, than, verdict, outcomes):
     assert row["verdict"] == verdict
     assert tuple(row[name] for name in ("holds", "nearly", "fails", "not_run")) == outcomes
     assert row["claim"] == "NDDV is better than all the others."
-    assert "2dplanes: 0.7 ± 0.05 >= " in row["numbers"]
+    assert "2dplanes: 0.70 ± 0.05 ≥ " in row["numbers"]
 
 
 def test_within_the_spread_is_partly(read):
     check = {**ABOVE, "than": 0.71, "within": 1, "per": {"dataset": ["2dplanes"]}}
     row = judge(read(entry(check)))
     assert row["verdict"] == "partly"
-    assert row["numbers"] == "2dplanes: 0.7 ± 0.05 >= 0.71 ≈"
+    assert row["numbers"] == "2dplanes: 0.70 ± 0.05 ≥ 0.71 ≈"
     assert judge(read(entry({**check, "within": 0})))["verdict"] == "not reproduced"
 
 
@@ -156,7 +165,7 @@ def test_a_case_that_was_not_run_does_not_hold(read):
 def test_not_run_says_why(read):
     imdb = entry({**ABOVE, "per": {"dataset": ["imdb", "stl10"]}})
     assert judge(read(imdb))["verdict"] == "not run"
-    (row,) = evaluate(read(imdb), {}).to_dict("records")
+    (row,) = claims_table(read(imdb), {}).frame.to_dict("records")
     assert (row["verdict"], row["note"]) == (
         "not run",
         "imdb, stl10: there is no table detection_n1000",
@@ -182,8 +191,7 @@ def test_the_gap_of_an_audit_names_no_method(read):
     claims = read(entry({**check, "per": {"dataset": ["bbc"]}}, needs=["rank_correlations"]))
     columns = ["dataset", "n", "utility", "method", "loo", "note"]
     table = pd.DataFrame([("bbc", "", None, "nddv-terminal", np.nan, "not run")], columns=columns)
-    (row,) = evaluate(claims, {"rank_correlations": table}).to_dict("records")
-    assert row["note"] == "bbc: not run"
+    assert judge(claims, rank_correlations=table)["note"] == "bbc: not run"
 
 
 def test_a_column_that_the_table_does_not_have_yet_is_not_run(read):
@@ -205,8 +213,8 @@ def test_the_other_side_inherits_and_the_best_is_named(read):
     best = {"where": {"method": ["loo", "data-oob"]}, "aggregate": "max"}
     row = judge(read(entry({**ABOVE, "than": best, "per": {"dataset": ["2dplanes", "bbc"]}})))
     assert row["verdict"] == "partly"
-    assert "2dplanes: 0.7 ± 0.05 >= 0.8 ± 0.05 (data-oob) ✗" in row["numbers"]
-    assert "bbc@minilm: 0.9 ± 0.01 >= 0.6 ± 0.01 (data-oob) ✓" in row["numbers"]
+    assert "2dplanes: 0.70 ± 0.05 ≥ 0.80 ± 0.05 (data-oob) ✗" in row["numbers"]
+    assert "bbc@minilm: 0.900 ± 0.010 ≥ 0.600 ± 0.010 (data-oob) ✓" in row["numbers"]
     assert row["note"] == "bbc@minilm: our encoder is minilm"
 
 
@@ -285,16 +293,15 @@ def test_columns_and_tables_are_compared(read):
     than = {"table": "value_gaps", "where": {"n": 1000}, "column": "gap_90"}
     check = {**ABOVE, "table": "detection_n1000", "than": than, "per": {"dataset": ["2dplanes"]}}
     claims = read(entry(check, needs=["detection_n1000", "value_gaps"]))
-    for gap, verdict in ((0.5, "reproduced"), (0.75, "not reproduced")):
-        tables = {"detection_n1000": DETECTION, "value_gaps": printed.assign(gap_90=gap)}
-        assert list(evaluate(claims, tables)["verdict"]) == [verdict]
+    for gap, expected in ((0.5, "reproduced"), (0.75, "not reproduced")):
+        assert judge(claims, value_gaps=printed.assign(gap_90=gap))["verdict"] == expected
     assert judge(claims)["note"] == "2dplanes: there is no table value_gaps"
 
 
 def test_two_cases_of_the_same_column_are_compared(read):
     than = {"where": {"dataset": "bbc"}}
     claims = read(entry({**ABOVE, "where": {**NDDV, "dataset": "2dplanes"}, "than": than}))
-    assert judge(claims)["numbers"] == "2dplanes: 0.7 ± 0.05 >= 0.9 ± 0.01 ✗"
+    assert judge(claims)["numbers"] == "2dplanes: 0.70 ± 0.05 ≥ 0.900 ± 0.010 ✗"
 
 
 def test_every_encoder_is_a_case(read):
@@ -312,7 +319,7 @@ def test_cases_are_all_combinations(read):
     per = {"dataset": ["2dplanes", "bbc"], "corruption": ["label10", "label20"]}
     row = judge(read(entry({**ABOVE, "per": per})), more.reset_index(drop=True))
     assert (row["holds"], row["fails"]) == (2, 2)
-    assert "2dplanes, label20: 0.1 ± 0.05 >= 0.5 ✗" in row["numbers"]
+    assert "2dplanes, label20: 0.10 ± 0.05 ≥ 0.5 ✗" in row["numbers"]
 
 
 def test_several_rows_need_an_aggregate(read):
@@ -321,13 +328,46 @@ def test_several_rows_need_an_aggregate(read):
         judge(claims)
 
 
-def test_nddv_is_the_score_that_is_asked_for(read):
-    claims = read(entry({**ABOVE, "than": 0.8, "per": {"dataset": ["2dplanes"]}}))
-    assert judge(claims)["verdict"] == "not reproduced"
-    assert judge(claims, score="nddv-path")["verdict"] == "reproduced"
-    table = claims_table(claims, {"detection_n1000": DETECTION})
-    assert list(table["verdict"]) == ["not reproduced"]
-    assert list(table["verdict_path"]) == ["reproduced"]
+def test_nddv_is_the_score_of_the_column(read):
+    row = judge(read(entry({**ABOVE, "than": 0.8, "per": {"dataset": ["2dplanes"]}})))
+    assert (row["verdict"], row["verdict_path"]) == ("not reproduced", "reproduced")
+
+
+def test_cases_are_rows_with_fields(read):
+    best = {"where": {"method": ["loo", "data-oob", "ame"]}, "aggregate": "max", "times": 2}
+    per = {"dataset": ["bbc", "imdb"]}
+    claims = read(
+        entry({**ABOVE, "than": best, "tolerance": 0.3, "per": per}, ABOVE | {"per": per})
+    )
+    table = claim_cases(claims, {"detection_n1000": DETECTION})
+    assert list(table["score"]) == 4 * ["nddv-terminal"] + 4 * ["nddv-path"]
+    assert list(table["check"]) == 2 * [1, 1, 2, 2]
+    assert list(table["claim"].unique()) == ["one"]
+    case = table.iloc[0]
+    assert (case["case"], case["outcome"], case["operator"]) == ("bbc@minilm", NEARLY, ">=")
+    assert tuple(case[["left", "left_sd", "left_whose"]]) == (0.9, 0.01, "")
+    assert tuple(case[["right", "right_sd", "right_whose"]]) == (1.2, 0.02, "data-oob")
+    assert case["note"] == "no number of ame; our encoder is minilm"
+    assert in_words(case) == "bbc@minilm: 0.900 ± 0.010 ≥ 1.200 ± 0.020 (data-oob), up to 0.3"
+    missing = table.iloc[1]
+    assert (missing["case"], missing["outcome"]) == ("imdb", NOT_RUN)
+    assert np.isnan(missing["left"])
+    assert missing["note"] == "not in table detection_n1000"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        ([], "not run"),
+        ([NOT_RUN], "not run"),
+        ([HOLDS, HOLDS], "reproduced"),
+        ([HOLDS, NOT_RUN], "partly"),
+        ([NEARLY, FAILS], "partly"),
+        ([FAILS, NOT_RUN], "not reproduced"),
+    ],
+)
+def test_outcomes_make_a_verdict(outcomes, expected):
+    assert verdict(outcomes) == expected
 
 
 # ------------------------------------------------------------------ the file
@@ -344,7 +384,7 @@ def test_an_operator_that_is_not_known_is_named_with_its_claim(read):
         (entry(ABOVE, needs=["detektion"]), "claims[one]: unknown table 'detektion'; did you mean"),
         (
             entry({**ABOVE, "column": "f2"}),
-            "unknown column of table detection_n1000 'f2'; known: dataset",
+            "unknown column of table detection_n1000 'f2'; known: ",
         ),
         (entry({**ABOVE, "where": {"methods": "loo"}}), "'methods'; did you mean 'method'"),
         (
@@ -382,48 +422,22 @@ def test_ids_are_unique(read):
         read(entry(ABOVE), entry(ABOVE))
 
 
-def test_counts_and_files(read, tmp_path):
+def test_counts_and_text(read):
     good = {**ABOVE, "per": {"dataset": ["2dplanes"]}}
     claims = read(
         entry(good),
         {**entry({**good, "than": 0.9}), "id": "two"},
         {**entry({**good, "per": {"dataset": ["imdb"]}}), "id": "three"},
     )
-    table = claims_table(claims, {"detection_n1000": DETECTION})
+    result = claims_table(claims, {"detection_n1000": DETECTION})
     expected = {"reproduced": 1, "partly": 0, "not reproduced": 1, "not run": 1}
-    assert counts(table) == expected
-    paths = write_claims(tmp_path / "claims", table)
-    assert [path.suffix for path in paths] == [".csv", ".md", ".html", ".tex"]
-    assert list(pd.read_csv(paths[0])["id"]) == ["one", "two", "three"]
-    text = paths[1].read_text()
-    assert "3 claims: 1 reproduced, 0 partly, 1 not reproduced, 1 not run." in text
-    assert "| not reproduced | reproduced | NDDV is better than all the others. |" in text
-
-
-# ------------------------------------------------------------------ columns that may be named
-
-
-def test_columns_of_the_detection_table():
-    measured = {"f1_budget": 0.5, "f1_two_means": 0.5, "f1_two_means_at_least": 0.5, "area": 0.5}
-    chance = dict.fromkeys(["budget", "two_means", "area", "flag_everything"], 0.1)
-    score = {**measured, **{f"chance_{name}": level for name, level in chance.items()}}
-    problem = {"dataset": "bbc", "n": 1000, "corruption": "label10", "seed": 100}
-    scores = pd.DataFrame([{**problem, "method": "a", "title": "A", "gap": "", **score}])
-    published = scores[["dataset", "n", "corruption", "method", "title"]].assign(f1=0.1, sd=0.1)
-    assert set(COLUMNS["detection_n1000"]) <= set(detection_table(scores, published))
-
-
-@pytest.mark.parametrize(
-    ("table", "headings"),
-    [
-        *((table, audits.HEADINGS) for table in audits.TABLES),
-        *((table, groups.HEADINGS) for table in groups.TABLES),
-        ("curation", curation.HEADINGS),
-    ],
-)
-def test_columns_are_those_with_a_heading(table, headings):
-    keys = {"method", "readout", "runs"}  # told by the title; or not shown
-    assert set(COLUMNS[table]) <= set(headings) | keys
+    assert counts(result.frame["verdict"]) == expected
+    assert result.notes == ("3 claims: 1 reproduced, 0 partly, 1 not reproduced, 1 not run.",)
+    text = lay_out(find_table({}, "claims"), result.frame, result.notes)
+    assert [row[:3] for row in text.rows][1] == (
+        *("not reproduced", "reproduced", "NDDV is better than all the others."),
+    )
+    assert text.columns[:2] == tuple(score.title for score in SCORES)
 
 
 # ------------------------------------------------------------------ the claims of the paper
@@ -431,31 +445,22 @@ def test_columns_are_those_with_a_heading(table, headings):
 
 @pytest.fixture(scope="module")
 def paper_claims():
-    return read_claims(PAPER_CLAIMS, SCHEMA)
+    return read_claims(PAPER_CLAIMS)
 
 
-def named(claims, column):
-    """Every value that the claims name of a column."""
-    for claim in claims:
-        for check in claim.checks:
-            sides = [check.left.where, getattr(check.than, "where", {}), check.per or {}]
-            for condition in (side[column] for side in sides if column in side):
-                given = condition["not"] if isinstance(condition, dict) else condition
-                for one in given if isinstance(given, list) else [given]:
-                    yield from one if isinstance(one, list) else [one]
+def test_the_claims_name_only_what_exists(paper_claims):
+    experiments = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())["experiments"]
+    tables = {name: experiment_table(name, "", one["across"]) for name, one in experiments.items()}
+    known = lambda name: find_table(tables, name).columns  # noqa: E731
+    assert check_claims(PAPER_CLAIMS, SCHEMA, DATASETS, known) == paper_claims
+    with pytest.raises(ValueError, match="unknown data set '2dplanes'"):
+        check_claims(PAPER_CLAIMS, SCHEMA, [name for name in DATASETS if name != "2dplanes"], known)
 
 
 def test_there_are_many_claims_and_none_was_run_without_tables(paper_claims):
     assert len(paper_claims) >= 30
-    assert counts(claims_table(paper_claims, {}))["not run"] == len(paper_claims)
-
-
-def test_the_claims_name_methods_data_sets_and_corruptions_that_exist(paper_claims):
-    assert set(named(paper_claims, "method")) <= {*METHODS, "nddv"}
-    datasets = yaml.safe_load((ROOT / "config" / "datasets.yaml").read_text())["datasets"]
-    assert set(named(paper_claims, "dataset")) <= set(datasets)
-    for corruption in named(paper_claims, "corruption"):
-        parse_corruption(corruption)
+    table = claims_table(PAPER_CLAIMS, {}).frame
+    assert counts(table["verdict"])["not run"] == len(paper_claims)
 
 
 def printed(name):
@@ -476,13 +481,15 @@ def test_what_the_paper_says_is_true_of_what_it_prints(paper_claims):
     }
     errors = tables["epsilon_delta"]
     errors["envelope"] = 2 * errors["epsilon_ref"] + errors["delta_ctx"]
-    found = evaluate(paper_claims, tables).set_index("id")["verdict"]
+    verdicts = verdicts_of(paper_claims, tables)
     not_printed = {"among-the-fastest"}
     # Its own table says otherwise on some rows: AME on IMDB; GhostSuite against Data-OOB on five.
     contradicted = {"ame-performs-poorly", "oob-strongest-baseline"}
-    judged = [one for one in paper_claims if one.checks and set(one.needs) <= set(tables)]
+    judged = [
+        claim.id for claim in paper_claims if claim.checks and set(claim.needs) <= set(tables)
+    ]
     assert len(judged) > 20
-    wrong = {one.id: found[one.id] for one in judged if found[one.id] != "reproduced"}
+    wrong = {name: verdicts[name] for name in judged if verdicts[name] != "reproduced"}
     assert {name for name in wrong if name not in not_printed} == contradicted
     assert {wrong[name] for name in contradicted} == {"partly"}
 

@@ -10,7 +10,6 @@ import pytest
 
 from nddv.methods.registry import METHODS
 from nddv.problems.addresses import parse_corruption
-from nddv.reporting.detection import read_published
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "config" / "paper"
@@ -48,6 +47,10 @@ OTHERS = {
         ["slope_tpr", "slope_fpr", "predicted_dtpr", "predicted_deo", "dtpr", "deo"],
     ),
 }
+
+
+def read_published(path):
+    return pd.read_csv(path, comment="#")
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +176,7 @@ def test_other_tables_are_as_printed(paper, name):
     printed = [
         numbers(" ".join(row[1:])) for row in table(paper, label)[1] if numbers("".join(row[1:]))
     ]
-    ours = pd.read_csv(PUBLISHED / f"{name}.csv", comment="#")
+    ours = read_published(PUBLISHED / f"{name}.csv")
     ours = ours[ours[columns].notna().all(axis=1)]  # data sets whose size is not printed
     assert ours[columns].to_numpy().tolist() == printed
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from nddv.reporting.catalogue.tables import TABLES
 
-from nddv.reporting.adjoints import adjoint_norms, write_adjoint_norms
-from nddv.reporting.tables import Provenance
+ENTRY = TABLES["adjoint_norms"]
 
 
 def record(dataset, seed, ratio=None):
@@ -13,14 +12,17 @@ def record(dataset, seed, ratio=None):
     return about | ({"fit": {"adjoint_growth": ratio}} if ratio else {"gap": "NoValues: flat"})
 
 
-def test_the_largest_ratio_of_all_seeds_and_what_has_none(tmp_path):
-    table = adjoint_norms(
-        [record("2dplanes", 100, 1.5), record("2dplanes", 101, 4.25), record("bbc@minilm", 100)]
+def test_the_largest_ratio_of_all_seeds_and_what_has_none(written):
+    table = ENTRY.load()(
+        records=[
+            record("2dplanes", 100, 1.5),
+            record("2dplanes", 101, 4.25),
+            record("bbc@minilm", 100),
+        ]
     )
     assert table["largest_ratio"].tolist()[:2] == [1.5, 4.25]
-    provenance = Provenance("abc", [100, 101])
-    csv, markdown, *_ = write_adjoint_norms(tmp_path / "norms", table, "T", provenance)
-    lines = markdown.read_text().splitlines()
+    numbers, markdown, _ = written(ENTRY, table)
+    lines = markdown.splitlines()
     assert "| 2dplanes | 1000 | label10 | 4.250 | 1.50, 4.25 |  |" in lines
     assert "| bbc@minilm | 1000 | label10 | — |  | NoValues: flat |" in lines
-    assert pd.read_csv(csv)["largest_ratio"].isna().tolist() == [False, False, True]
+    assert numbers["largest_ratio"].isna().tolist() == [False, False, True]

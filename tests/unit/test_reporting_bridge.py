@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nddv.reporting.bridge import TERMS, bridge_figure
-from nddv.reporting.figures import save_figure
+from nddv.reporting.figures.bridge import TERMS, bridge_budget
+from nddv.reporting.figures.style import save_figure
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def budgets() -> pd.DataFrame:
 
 
 def test_bars_are_the_means_and_end_at_the_budget(budgets: pd.DataFrame) -> None:
-    figure = bridge_figure(budgets)
+    figure = bridge_budget(budgets)
     panels = [axes for axes in figure.axes if axes.get_visible()]
     assert len(panels) == 2
     own = budgets[budgets["dataset"] == "2dplanes"]
@@ -45,18 +45,18 @@ def test_bars_are_the_means_and_end_at_the_budget(budgets: pd.DataFrame) -> None
 
 
 def test_marginals_of_both_signs_do_not_cancel(budgets: pd.DataFrame) -> None:
-    notes = [text.get_text() for text in bridge_figure(budgets).axes[0].texts]
+    notes = [text.get_text() for text in bridge_budget(budgets).axes[0].texts]
     assert sum("|Δ| 0.02" in note for note in notes) == 3
 
 
 def test_the_title_counts_where_the_bound_holds(budgets: pd.DataFrame) -> None:
-    titles = [axes.get_title() for axes in bridge_figure(budgets).axes]
+    titles = [axes.get_title() for axes in bridge_budget(budgets).axes]
     assert titles[0] == "2dplanes, readout terminal: the bound holds in 9 of 12 cases"
 
 
 def test_coalitions_can_be_grouped(budgets: pd.DataFrame) -> None:
     budgets["group"] = np.where(budgets["size"] > 30, "large", "small")
-    panel = bridge_figure(budgets).axes[0]
+    panel = bridge_budget(budgets).axes[0]
     assert len(panel.containers[0]) == 2
     labels = [label.get_text() for label in panel.get_yticklabels()]
     assert labels == ["|C| = 49", "|C| ≈ 12"]
@@ -65,10 +65,10 @@ def test_coalitions_can_be_grouped(budgets: pd.DataFrame) -> None:
 def test_the_same_table_gives_the_same_bytes(budgets: pd.DataFrame, tmp_path) -> None:
     paths = [tmp_path / "first.svg", tmp_path / "second.svg"]
     for path in paths:
-        save_figure(bridge_figure(budgets), [path])
+        save_figure(bridge_budget(budgets), [path])
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def test_an_empty_table_is_an_error(budgets: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match="no rows"):
-        bridge_figure(budgets.iloc[:0])
+        bridge_budget(budgets.iloc[:0])

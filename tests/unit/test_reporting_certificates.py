@@ -12,13 +12,9 @@ from matplotlib.colors import to_hex
 from nddv.audit.certificates import BOUNDS, SAMPLES_ONLY, certify
 from nddv.audit.laws import semivalue
 from nddv.audit.pairs import choose_pairs, pair_utilities
-from nddv.reporting.certificates import (
-    CONTROL,
-    CONTROL_COLOUR,
-    certificate_figure,
-    certificate_summary,
-)
-from nddv.reporting.figures import COLOURS, save_figure
+from nddv.reporting.figures.certificates import CONTROL, CONTROL_LOOK, certificate_figure
+from nddv.reporting.figures.style import LOOKS, save_figure
+from nddv.reporting.tables.certificates import certificate_summary
 
 SEED = 100
 
@@ -129,7 +125,8 @@ def test_bars_are_shares_in_per_cent(rows):
     panel = figure.axes[-1]
     summary = certificate_summary(rows).set_index(["bound", "readout", "semivalue"])["certified"]
     found = bars(panel)
-    colours = {"participation": COLOURS[0], "terminal": COLOURS[1], SAMPLES_ONLY: CONTROL_COLOUR}
+    colours = {name: LOOKS[f"nddv-{name}"].colour for name in ("participation", "terminal")}
+    colours[SAMPLES_ONLY] = CONTROL_LOOK.colour
     assert CONTROL == SAMPLES_ONLY
     for readout, colour in colours.items():
         for alpha, bound in [(0.35, "bernstein"), (None, "bernstein_union")]:

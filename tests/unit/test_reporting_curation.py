@@ -12,18 +12,11 @@ from nddv.evaluation import curation as evaluation
 from nddv.evaluation.collect import detection_tables
 from nddv.evaluation.curation import curation_tables
 from nddv.problems import make_problem
-from nddv.reporting import curation
-from nddv.reporting.curation import (
-    CONTROL,
-    DIRECTIONS,
-    HIGHLIGHT,
-    TASKS,
-    curation_figure,
-    curation_table,
-    write_curation,
-)
-from nddv.reporting.figures import save_figure
-from nddv.reporting.tables import Provenance
+from nddv.reporting.catalogue.tables import TABLES as ENTRIES
+from nddv.reporting.figures.curation import DIRECTIONS, TASKS, curation_curves
+from nddv.reporting.figures.style import LOOKS, save_figure
+from nddv.reporting.tables.curation import CONTROL
+from nddv.reporting.titles import title_of
 from nddv.values import Values
 
 ADDRESS = {"dataset": "wine", "n": 60, "corruption": "label20"}
@@ -43,7 +36,7 @@ def evaluated():
             "lava": -noise,
         }
         for method, array in found.items():
-            record = {"method": method, "title": method.upper(), "seed": seed}
+            record = {"method": method, "seed": seed}
             gap = {} if len(array) else {"gap": REASON}
             values.append(Values(array, None, record | gap))
     curves, areas = curation_tables(problems, values, ADDRESS, draws=3)
@@ -58,16 +51,17 @@ def coloured(panel, colour):
 def test_names_are_those_of_the_evaluation():
     assert CONTROL == evaluation.CONTROL
     assert list(evaluation.DIRECTIONS) == DIRECTIONS
-    signs = {d: 1 if "+" in curation.HEADINGS[d] else -1 for d in DIRECTIONS}
+    headings = ENTRIES["curation"].columns
+    signs = {d: 1 if "+" in headings[d] else -1 for d in DIRECTIONS}
     assert signs == evaluation.GOOD
 
 
 def test_a_panel_per_problem_and_task_with_means_over_seeds(evaluated):
     curves, _, detection = evaluated
     other = [frame.assign(dataset="other") for frame in (curves, detection)]
-    figure = curation_figure(pd.concat([curves, other[0]]), pd.concat([detection, other[1]]))
+    figure = curation_curves(pd.concat([curves, other[0]]), pd.concat([detection, other[1]]))
     assert len(figure.axes) == 2 * len(TASKS)
-    colour, _ = HIGHLIGHT["nddv-path"]
+    colour = LOOKS["nddv-path"].colour
     for panel, direction in zip(figure.axes[1:5], DIRECTIONS, strict=True):
         (line,) = coloured(panel, colour)
         part = curves[(curves["method"] == "nddv-path") & (curves["direction"] == direction)]
@@ -86,7 +80,7 @@ def test_a_panel_per_problem_and_task_with_means_over_seeds(evaluated):
 def test_chance_is_drawn_or_named_in_every_accuracy_panel(evaluated):
     curves, _, detection = evaluated
     level = 100 * curves["chance_accuracy"].mean()
-    figure = curation_figure(curves, detection)
+    figure = curation_curves(curves, detection)
     for panel in figure.axes[1:5]:
         lines = [line for line in panel.lines if np.allclose(line.get_ydata(), level)]
         texts = [text.get_text() for text in panel.texts]
@@ -99,13 +93,13 @@ def test_a_method_without_any_values_is_named(evaluated, tmp_path):
     gone = curves["method"] == "nddv-path"
     without = curves[gone].drop_duplicates(["seed", "direction"])
     without = without.assign(share=np.nan, accuracy=np.nan, log_likelihood=np.nan, gap=REASON)
-    figure = curation_figure(pd.concat([curves[~gone], without]), detection[:0])
+    figure = curation_curves(pd.concat([curves[~gone], without]), detection[:0])
     texts = ["\n".join(text.get_text() for text in panel.texts) for panel in figure.axes]
     said = " ".join(texts[0].split())
     assert "nothing corrupted" in said
-    assert "NDDV-PATH: no values in 2 of 2 seeds" in said
-    assert "KNN-SHAPLEY: no values in 1 of 2 seeds" in said
-    assert "LAVA" not in said
+    assert f"{title_of('nddv-path')}: no values in 2 of 2 seeds" in said
+    assert f"{title_of('knn-shapley')}: no values in 1 of 2 seeds" in said
+    assert title_of("lava") not in said
     paths = [tmp_path / f"figure.{suffix}" for suffix in ("png", "pdf", "svg")]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of a layout that does not fit
@@ -117,14 +111,20 @@ def test_a_method_without_any_values_is_named(evaluated, tmp_path):
 def test_an_empty_figure_is_refused(evaluated):
     curves, _, detection = evaluated
     with pytest.raises(ValueError, match="no rows"):
-        curation_figure(curves[:0], detection)
+        curation_curves(curves[:0], detection)
 
 
-def test_table_has_means_spreads_random_orders_and_gaps(evaluated, tmp_path):
+def test_table_has_means_spreads_random_orders_and_gaps(evaluated, written):
     _, areas, _ = evaluated
     gap = {"dataset": "imdb", "n": 1000, "corruption": "label10", "reason": "no source"}
-    table = curation_table(areas, [gap])
-    assert table["title"].tolist()[:4] == ["NDDV-PATH", "KNN-SHAPLEY", "LAVA", "Random order"]
+    entry = ENTRIES["curation"]
+    table = entry.load()(scores=areas, gaps=[gap])
+    assert table["title"].tolist()[:4] == [
+        "NDDV, path-integrated",
+        "KNN-Shapley",
+        "LAVA",
+        "Random order",
+    ]
     by = table.set_index("method")
     for direction in DIRECTIONS:
         own = areas[(areas["method"] == "nddv-path") & (areas["direction"] == direction)]
@@ -138,8 +138,7 @@ def test_table_has_means_spreads_random_orders_and_gaps(evaluated, tmp_path):
     assert REASON in by.loc["knn-shapley", "note"]
     assert "in 1 of 2 seeds" in by.loc["knn-shapley", "note"]
     assert by.loc["nddv-path", "note"] == ""
-    paths = write_curation(tmp_path / "t", table, "Title", Provenance("abc", [100, 101]))
-    text = paths[1].read_text()
+    numbers, text, _ = written(entry, table)
     assert "| imdb | 1000 | label10 | (every method) | — | — | — | — | no source |" in text
     assert "seeds 100, 101" in text
-    assert pd.read_csv(paths[0])["seeds"].unique().tolist() == ["100 101"]
+    assert numbers["seeds"].unique().tolist() == ["100 101"]

@@ -10,8 +10,8 @@ import pytest
 from nddv.anatomy import kernels as evaluation
 from nddv.anatomy.controls import coordinate_functions
 from nddv.problems import make_problem
-from nddv.reporting.figures import save_figure
-from nddv.reporting.kernels import LOOKS, MODELS, SHAPES, TARGETS, matern_kan
+from nddv.reporting.figures.kernels import LOOKS, MODELS, SHAPES, TARGETS, matern_kan
+from nddv.reporting.figures.style import save_figure
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_every_kernel_is_drawn_in_every_panel_of_shapes(frames, figure):
     curves = frames["curves"]
     for panel, kind in zip(figure.axes, SHAPES, strict=False):
         for nu, model in MODELS.items():
-            (line,) = lines(panel, LOOKS[model][1])
+            (line,) = lines(panel, LOOKS[model][1].colour)
             own = curves[(curves["kind"] == kind) & (curves["nu"] == nu)]["y"].to_numpy()
             drawn = np.asarray(line.get_ydata(), dtype=float)
             # random functions are shifted as a whole
@@ -61,10 +61,11 @@ def test_errors_are_geometric_means_over_repetitions(frames, figure):
     panels = figure.axes[len(SHAPES) : len(SHAPES) + len(TARGETS)]
     for panel, target in zip(panels, TARGETS, strict=True):
         assert panel.get_title() == TARGETS[target]
-        for model, (_, colour, _, marker) in LOOKS.items():
+        for model, (_, look) in LOOKS.items():
             own = regressions[(regressions["target"] == target) & (regressions["model"] == model)]
             expected = np.exp(np.log(own["rmse"]).groupby(own["points"]).mean())
-            (line,) = [one for one in lines(panel, colour) if one.get_marker() == marker]
+            drawn = lines(panel, look.colour)
+            (line,) = [line for line in drawn if line.get_marker() == look.marker]
             np.testing.assert_allclose(line.get_xdata(), [8, 16])
             np.testing.assert_allclose(line.get_ydata(), expected)
         assert panel.get_ylim() == panels[0].get_ylim()

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nddv.reporting.leaders import leaders, write_leaders
-from nddv.reporting.tables import Provenance
+from nddv.reporting.catalogue.tables import TABLES
+
+ENTRY = TABLES["leaders"]
 
 F1 = {
     "nddv-path": [0.7, 0.9, 0.8],
@@ -22,7 +23,7 @@ F1 = {
 @pytest.fixture
 def scores():
     rows = [
-        {"dataset": d, "n": 1000, "corruption": "label10", "method": m, "title": m.upper()}
+        {"dataset": d, "n": 1000, "corruption": "label10", "method": m}
         | {"seed": 100 + i, "f1_budget": f1 - (0.2 if d == "b" and m == "nddv-path" else 0)}
         for d in "ab"
         for m, numbers in F1.items()
@@ -31,8 +32,12 @@ def scores():
     return pd.DataFrame(rows)
 
 
+def leaders(scores):
+    return ENTRY.load()(scores=scores, methods=list(F1))
+
+
 def test_the_best_baseline_and_the_difference_seed_by_seed(scores):
-    table = leaders(scores).set_index(["dataset", "method"])
+    table = leaders(scores).frame.set_index(["dataset", "method"])
     path = table.loc[("a", "nddv-path")]
     assert (path["baseline"], path["baseline_f1"]) == ("data-oob", 0.75)
     assert path["ahead"] == pytest.approx(0.05)
@@ -42,18 +47,23 @@ def test_the_best_baseline_and_the_difference_seed_by_seed(scores):
     assert table.loc[("a", "nddv-terminal"), "wins"] == "0 of 3"
 
 
-def test_how_often_each_readout_leads_is_said(scores, tmp_path):
-    _, markdown, *_ = write_leaders(
-        tmp_path / "leaders", leaders(scores), "T", Provenance("abc", [100, 101, 102])
-    )
-    text = markdown.read_text()
-    assert "NDDV-PATH leads in 1 of 2." in text
-    assert "NDDV-TERMINAL leads in 0 of 2." in text
-    assert "| 0.800 ± 0.100 | DATA-OOB | 0.750 ± 0.000 | 0.050 ± 0.100 | 2 of 3 | yes |" in text
+def test_how_often_each_readout_leads_is_said(scores, written):
+    _, text, record = written(ENTRY, leaders(scores))
+    assert record["notes"][:2] == [
+        "NDDV, path-integrated leads in 1 of 2.",
+        "NDDV, terminal (the paper's score) leads in 0 of 2.",
+    ]
+    assert " ".join(record["notes"]) in text
+    line = "| 0.80 ± 0.10 | Data-OOB, logistic | 0.750 ± 0.000 | 0.05 ± 0.10 | 2 of 3 | yes |"
+    assert line in text
 
 
-def test_a_problem_without_baselines_has_no_row(scores, tmp_path):
+def test_other_methods_are_not_compared(scores):
+    table = ENTRY.load()(scores=scores, methods=["nddv-path", "loo"]).frame
+    assert set(table["baseline"]) == {"loo"}
+
+
+def test_a_problem_without_baselines_has_no_row(scores, written):
     ours = leaders(scores[scores["method"].str.startswith("nddv-")])
-    assert ours.empty
-    paths = write_leaders(tmp_path / "leaders", ours, "T", Provenance("abc", [100]))
-    assert "| Data set | n |" in paths[1].read_text()
+    assert ours.frame.empty
+    assert "| Data set | n |" in written(ENTRY, ours)[1]

@@ -9,10 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nddv.reporting.detection import NOT_RUN, read_published
-from nddv.reporting.figures import save_figure
-from nddv.reporting.noise import (
-    LOOKS,
+from nddv.reporting.figures.noise import (
     LOOKS_IMAGENET100,
     MLP,
     PRINTED,
@@ -21,6 +18,10 @@ from nddv.reporting.noise import (
     noise_levels,
     noise_levels_structured,
 )
+from nddv.reporting.figures.style import LOOKS, save_figure
+from nddv.reporting.frames import NOT_RUN
+from nddv.reporting.inputs import read_inputs
+from nddv.reporting.titles import title_of
 
 PAPER = Path(__file__).parents[2] / "config" / "paper"
 RATES = [5, 10, 45]
@@ -34,7 +35,6 @@ def scores(dataset="2dplanes", methods=("nddv-terminal", "loo"), rates=RATES, ki
             "n": n,
             "corruption": f"{kind}{rate}",
             "method": method,
-            "title": f"The {method}",
             "seed": seed,
             "f1_budget": 0.9 - 0.1 * i - rate / 100 + 0.04 * (seed - 100),
             "area": 0.8 - 0.1 * i + 0.02 * (seed - 100),
@@ -51,7 +51,7 @@ def scores(dataset="2dplanes", methods=("nddv-terminal", "loo"), rates=RATES, ki
 @pytest.fixture
 def published():
     names = ("label_noise_rates", "feature_noise_rates")
-    return pd.concat([read_published(PAPER / f"{name}.csv") for name in names])
+    return read_inputs({"published": [str(PAPER / f"{name}.csv") for name in names]})["published"]
 
 
 def gap(dataset, corruption, reason="no source", n=1000):
@@ -97,7 +97,7 @@ def test_means_spreads_and_chance_are_drawn(published):
         np.testing.assert_allclose(chance.get_ydata(), chance.get_xdata() / 100)
     said = words(figure)
     assert "2dplanes, n = 1000" in said
-    assert "other methods: The loo" in said
+    assert "other methods: LOO" in said
     assert "over 2 seeds" in said
 
 
@@ -107,7 +107,8 @@ def test_printed_numbers_are_drawn_on_the_data_set_they_are_read_as(published):
     for i, panel in enumerate(panels(figure)):
         hollow = [line for line in panel.lines if line.get_markerfacecolor() == "none"]
         assert len(hollow) == (2 if i in (0, 3) else 0)
-        for line, method in zip(hollow, PRINTED, strict=False):
+        for line in hollow:
+            (method,) = [m for m in PRINTED if LOOKS[m].marker == line.get_marker()]
             kind = "label" if i == 0 else "feature"
             of = published["corruption"].str.startswith(kind) & (published["method"] == method)
             assert line.get_ydata().tolist() == published.loc[of, "f1"].tolist()
@@ -119,10 +120,17 @@ def test_variants_and_mixed_noise_are_left_out(published):
     variant = scores(methods=("nddv-terminal:interaction=10", "odv:KNNShapley"))
     figure = noise_levels(pd.concat([scores(), mixed[:4], variant]), published)
     said = words(figure)
-    assert "other methods: The loo, The odv:KNNShapley" in said
+    assert "other methods: LOO, OpenDataVal's KNNShapley" in said
     assert "interaction" not in said
     (line,) = drawn(panels(figure)[0], LOOKS["nddv-terminal"])
     assert len(line.get_xdata()) == len(RATES)
+
+
+def test_panels_that_share_a_scale_show_all_of_it(published):
+    high = scores("digits")
+    high["f1_budget"] += 0.3
+    for panel in panels(noise_levels(pd.concat([scores(), high]), published)):
+        assert panel.get_ylim()[1] > high["f1_budget"].max()
 
 
 def test_one_rate_is_a_point(published):
@@ -141,10 +149,12 @@ def test_what_was_not_run_is_said(published, tmp_path):
     gaps += [gap("stl10", "feature10", "too slow"), gap("2dplanes", "label20", "too slow")]
     figure = noise_levels(table, published, gaps)
     planes, digits, stl10, *_, other = panels(figure)
-    assert planes.get_title().splitlines()[1].startswith("not run at 20 %: too slow")
+    assert (
+        planes.get_title().splitlines()[1].startswith("not run at 20\N{NO-BREAK SPACE}%: too slow")
+    )
     said = " ".join(digits.get_title().split())
-    assert "The data-oob: no values at 45 %" in said
-    assert "not run: The nddv-terminal" in said
+    assert f"{title_of('data-oob')}: no values at 45 %" in said
+    assert f"not run: {title_of('nddv-terminal')}" in said
     assert [text.get_text() for text in stl10.texts] == ["not run: no source"]
     assert [text.get_text() for text in other.texts] == ["not run: too slow"]
     with warnings.catch_warnings():
@@ -164,22 +174,23 @@ def test_structured_control_is_beside_the_other():
     table = pd.concat([scores(methods=methods), scores("digits", methods=methods[:1])])
     figure = noise_levels_structured(table)
     said = words(figure)
-    assert "The nddv-path: KAN" in said
-    assert "The nddv-path: MLP" in said
+    assert "NDDV, path-integrated: KAN" in said
+    assert "NDDV, path-integrated: MLP" in said
     assert "interaction" not in said
-    assert "loo" not in said
+    assert "LOO" not in said
     planes, digits, *_ = panels(figure)
     kan, mlp = drawn(planes, LOOKS["nddv-path"])
     assert kan.get_ydata()[0] == pytest.approx(mlp.get_ydata()[0] + 0.1)
     assert (kan.get_linestyle(), mlp.get_linestyle()) == ("-", "--")
-    assert "not run: The nddv-path: MLP; The small-loss" in " ".join(digits.get_title().split())
+    absent = " ".join(digits.get_title().split())
+    assert "not run: NDDV, path-integrated: MLP; Small loss" in absent
 
 
 def test_imagenet100_has_f1_and_recall_auc_with_their_bounds():
     methods = ("nddv-terminal", "ghostsuite", "loo")
     own = scores("imagenet100@vit", methods)
     figure = imagenet100_curves(pd.concat([own, scores("2dplanes"), own.assign(n=100, area=0.0)]))
-    f1, _, area, _ = panels(figure)
+    f1, area, _, _ = panels(figure)
     for panel, column in ((f1, "f1_budget"), (area, "area")):
         of = (own["method"] == "ghostsuite") & own["corruption"].str.startswith("label")
         expected = own[of].groupby("corruption", sort=False)[column].mean()

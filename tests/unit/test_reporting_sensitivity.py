@@ -9,19 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nddv.reporting.claims import COLUMNS, read_claims
-from nddv.reporting.detection import NOT_RUN
-from nddv.reporting.figures import save_figure
-from nddv.reporting.sensitivity import (
-    LOOKS,
-    PANELS,
-    sensitivity,
-    sensitivity_table,
-    write_sensitivity,
-)
-from nddv.reporting.tables import Provenance
-from nddv.reporting.verdicts import evaluate
+from nddv.reporting.catalogue.tables import TABLES
+from nddv.reporting.claims import read_claims
+from nddv.reporting.figures.sensitivity import PANELS, sensitivity
+from nddv.reporting.figures.style import LOOKS, save_figure
+from nddv.reporting.frames import NOT_RUN
+from nddv.reporting.tables.sensitivity import sensitivity_table
+from nddv.reporting.verdicts import judge
 
+ENTRY = TABLES["sensitivity"]
 ROOT = Path(__file__).parents[2]
 REASON = "NoValues: diverged"
 DEFAULTS = {
@@ -55,7 +51,6 @@ def scores():
             "n": 1000,
             "corruption": "label10",
             "method": readout + change,
-            "title": readout,
             "seed": seed,
             "f1_budget": level + effect + 0.02 * (seed - 100),
             "area": 0.8 + effect / 10,
@@ -81,7 +76,8 @@ def row(table, method, parameter, setting):
 
 
 def test_columns_are_those_that_claims_name(table):
-    assert set(COLUMNS["sensitivity"]) <= set(table.columns)
+    assert set(table.columns) <= {*ENTRY.columns, "f1_sd", "area_sd"}
+    assert set(ENTRY.columns) <= {*table.columns, "title"}
     assert set(table["parameter"]) == set(PANELS) == set(DEFAULTS)
     assert set(table["dataset"]) == {"2dplanes"}
 
@@ -131,29 +127,26 @@ def test_failed_runs_are_kept_with_the_reason(scores):
     assert said == [" no values"]
 
 
-def test_claims_can_read_what_is_written(table, tmp_path):
-    paths = write_sensitivity(tmp_path / "sensitivity", table, Provenance("abc", [100, 101]))
-    again = pd.read_csv(paths[0])
+def test_claims_can_read_what_is_written(table, written):
+    again, text, _ = written(ENTRY, table)
     assert again["setting"].tolist() == table["setting"].tolist()
-    claims = read_claims(
-        ROOT / "config" / "claims.yaml", ROOT / "workflow" / "schemas" / "claims.schema.yaml"
-    )
+    claims = read_claims(ROOT / "config" / "claims.yaml")
     own = [claim for claim in claims if claim.needs == ("sensitivity",)]
     assert len(own) >= 4
     # Every effect that the paper reports is in these numbers.
-    assert set(evaluate(own, {"sensitivity": again})["verdict"]) == {"reproduced"}
+    assert set(judge(own, {"sensitivity": again}).values()) == {"reproduced"}
     flat = again.assign(f1=0.6, f1_sd=0.0)
-    verdicts = evaluate(own, {"sensitivity": flat}).set_index("id")["verdict"]
-    assert (verdicts.drop("meta-set-size") == "not reproduced").all()
-    text = paths[1].read_text()
-    assert "| terminal (the paper's score) | interaction | 1 * | 2 | 0.610 ± 0.014 |" in text
-    assert "| path-integrated | reweighting | none | 2 | 0.510 ± 0.014 |" in text
+    verdicts = judge(own, {"sensitivity": flat})
+    assert verdicts.pop("meta-set-size") == "reproduced"
+    assert set(verdicts.values()) == {"not reproduced"}
+    terminal = "| NDDV, terminal (the paper's score) | interaction | 1 | yes | 2 | 0.610 ± 0.014 |"
+    assert terminal in text
+    assert "| NDDV, path-integrated | reweighting | none |  | 2 | 0.510 ± 0.014 |" in text
 
 
-def test_numbers_alone_are_read_as_well(scores, tmp_path):
+def test_numbers_alone_are_read_as_well(scores, written):
     table = sensitivity_table(scores, {"interaction": 1.0})
-    paths = write_sensitivity(tmp_path / "sensitivity", table, Provenance("abc", [100, 101]))
-    again = pd.read_csv(paths[0])
+    again, *_ = written(ENTRY, table)
     assert again["setting"].dtype.kind == "f"
     first, second = sensitivity(table), sensitivity(again)
     ticks = [
@@ -175,9 +168,10 @@ def test_figure_has_five_panels_with_default_and_chance(table, tmp_path):
         assert panel.get_xticklabels()[default].get_text() == str(DEFAULTS[parameter]).removesuffix(
             ".0"
         )
-        for method, look in LOOKS.items():
+        for method in table["method"].unique():
+            look = LOOKS[method]
             own = table[(table["method"] == method) & (table["parameter"] == parameter)]
-            (line,) = [line for line in panel.lines if line.get_color() == look["color"]]
+            (line,) = [line for line in panel.lines if line.get_color() == look.colour]
             np.testing.assert_allclose(line.get_ydata().astype(float), own["f1"])
             assert (line.get_linestyle() == "None") == (parameter == "reweighting")
     with warnings.catch_warnings():
@@ -196,5 +190,5 @@ def test_nothing_run_is_an_empty_table_and_a_page(scores):
     for nothing in (pd.DataFrame(), scores[scores["method"] == "loo"]):
         table = sensitivity_table(nothing, DEFAULTS)
         assert table.empty
-        assert set(COLUMNS["sensitivity"]) <= set(table.columns)
+        assert set(ENTRY.columns) <= {*table.columns, "title"}
         assert NOT_RUN in " ".join(text.get_text() for text in sensitivity(table).texts)

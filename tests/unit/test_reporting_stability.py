@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from nddv.audit.stability import CHECKS
-from nddv.reporting import catalogue
-from nddv.reporting.figures import COLOURS, save_figure
+from nddv.reporting.catalogue import figures
+from nddv.reporting.figures.style import COLOURS, save_figure
+from nddv.reporting.numbers import with_spread
 
 SIZES = {
     "contraction": {"points": 20, "steps": 4, "copies": 50},
@@ -24,7 +25,7 @@ SIZES = {
     "stationarity": {"steps": (2, 4, 8), "repetitions": 2},
 }
 
-FIGURES = {check: catalogue.FIGURES[f"stability_{check}"].load() for check in CHECKS}
+FIGURES = {check: figures.FIGURES[f"stability_{check}"].load() for check in CHECKS}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def points_of(panel):
 
 
 def test_every_check_has_a_figure():
-    assert [name for name in catalogue.FIGURES if name.startswith("stability_")] == [
+    assert [name for name in figures.FIGURES if name.startswith("stability_")] == [
         f"stability_{check}" for check in CHECKS
     ]
 
@@ -96,7 +97,7 @@ def test_rates_are_told_with_their_errors(frames):
     frame = frames["frozen_aggregate"]
     slope = frame.loc[frame["quantity"] == "score", ["slope", "slope_stderr"]].iloc[0]
     texts = legend_texts(FIGURES["frozen_aggregate"](frame))
-    expected = f"scores: slope {slope['slope']:.2f} ± {slope['slope_stderr']:.2f}"
+    expected = f"scores: slope {with_spread(*slope)}"
     assert expected.replace("-", "−") in texts
 
 

@@ -9,17 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nddv.reporting.figures import save_figure
-from nddv.reporting.timing import (
-    EXTRAPOLATED,
-    LARGEST,
-    NOT_RUN,
-    elapsed_time_figure,
-    fit_power_law,
-    runtime_scaling_figure,
-    timing_table,
-    write_timing,
-)
+from nddv.reporting.catalogue.tables import TABLES
+from nddv.reporting.figures.style import save_figure
+from nddv.reporting.figures.timing import elapsed_time, runtime_scaling
+from nddv.reporting.frames import NOT_RUN
+from nddv.reporting.tables.timing import LARGEST, fit_power_law, timing_table
 
 ROOT = Path(__file__).parents[2]
 TITLES = {
@@ -190,27 +184,29 @@ def test_extrapolations_are_rows_of_their_own_and_never_below_a_time_out(timings
     assert cell(table, 20_000, "tenth", "knn-shapley")["estimate"] == 1e6
 
 
-def test_rows_are_in_order_and_written(timings, published, tmp_path):
-    table = timing_table(timings, published)
+def test_rows_are_in_order_and_written(timings, published, written):
+    wallclock, runtime = TABLES["wallclock_scaling"], TABLES["runtime_scaling"]
+    result = wallclock.load()(rows=timings, published=published, threads=4)
+    table = result.frame
     order = table[["features", "valid", "n"]]
     pd.testing.assert_frame_equal(order, order.sort_values(list(order), ignore_index=True))
     first = table[(table["valid"] == "fixed") & (table["n"] == 10_000)]["method"]
     assert first.tolist() == ["nddv-terminal", "knn-shapley", "data-shapley"]
-    paths = write_timing(tmp_path / "t", "wallclock_scaling", table, "abc", 1)
-    stored = pd.read_csv(paths[0])
-    assert stored["config"].unique().tolist() == ["abc"]
+    stored, text, _ = written(wallclock, result)
+    assert stored["config"].unique().tolist() == ["abc123"]
+    assert "seeds" not in stored
     assert stored["n"].dtype.kind == "i"
-    text = paths[1].read_text()
-    assert "| 10000 | 500 | 100 | KNN-Shapley | 2 | 0.100 ± 0.014 | 366 | 0.01 | 3.8 |" in text
+    assert "| 10000 | 500 | fixed | KNN-Shapley | 2 | 0.100 ± 0.014 | 366 | 0.01 | 3.8 |" in text
+    assert "Threads: 4. Configuration abc123." in text
     assert "measured or extrapolated" not in text
     assert "released code" in text
-    scaling = timing_table(timings, extrapolate=EXTRAPOLATED["runtime_scaling"])
-    paths = write_timing(tmp_path / "s", "runtime_scaling", scaling, "abc", 1)
-    assert "measured or extrapolated" in paths[1].read_text()
+    scaling = runtime.load()(rows=timings, threads=4)
+    assert {10_000, 100_000, LARGEST} <= set(scaling.frame["n"])
+    assert "measured or extrapolated" in written(runtime, scaling)[1]
 
 
 def test_no_rows_are_refused(timings):
-    for function in (timing_table, elapsed_time_figure, runtime_scaling_figure):
+    for function in (timing_table, elapsed_time, runtime_scaling):
         with pytest.raises(ValueError, match="no timings"):
             function(timings[:0])
 
@@ -243,7 +239,7 @@ def legend(figure):
 
 def test_elapsed_time_has_a_row_per_regime_and_triangles_at_time_outs(timings, tmp_path):
     other = pd.DataFrame(law("knn-shapley", [1000, 10_000], 5, "fixed", 1e-5, 1.0))
-    figure = elapsed_time_figure(pd.concat([timings, other], ignore_index=True))
+    figure = elapsed_time(pd.concat([timings, other], ignore_index=True))
     assert len(figure.axes) == 4
     few, many, few_tenth, many_tenth = figure.axes
     assert [few.get_title(), many.get_title()] == ["5 features", "500 features"]
@@ -259,7 +255,7 @@ def test_elapsed_time_has_a_row_per_regime_and_triangles_at_time_outs(timings, t
 
 
 def test_elapsed_time_without_gaps_speaks_of_none(timings, tmp_path):
-    figure = elapsed_time_figure(timings[timings["status"] == "done"])
+    figure = elapsed_time(timings[timings["status"] == "done"])
     assert not any("timed out" in words for words in legend(figure))
     assert [texts(panel) for panel in figure.axes] == ["", ""]
     assert saved(figure, tmp_path)
@@ -267,7 +263,7 @@ def test_elapsed_time_without_gaps_speaks_of_none(timings, tmp_path):
 
 def test_a_method_without_values_is_named_in_its_panel(timings):
     gap = runs("lossval", 1000, 500, "fixed", status="gap", gap="NoValues: too few")
-    figure = elapsed_time_figure(pd.concat([timings, pd.DataFrame(gap)], ignore_index=True))
+    figure = elapsed_time(pd.concat([timings, pd.DataFrame(gap)], ignore_index=True))
     above, below = figure.axes
     assert "LossVal: no values at n = 1,000" in texts(above)
     assert texts(below) == ""
@@ -291,13 +287,13 @@ def dashed(panel):
 
 
 def test_runtime_scaling_draws_extrapolations_dashed_and_says_so(tmp_path):
-    figure = runtime_scaling_figure(scaling_rows([100, 1000, 10_000]))
+    figure = runtime_scaling(scaling_rows([100, 1000, 10_000]))
     assert [panel.get_title() for panel in figure.axes] == [
         "100 features",
         "1,000 features",
         "10,000 features",
     ]
-    for panel in figure.axes[1:]:  # the first also has the key of the legend
+    for panel in figure.axes:
         own, other = dashed(panel)
         # sizes that span a decade are continued for one
         np.testing.assert_allclose(own, [[10_000, 10], [100_000, 100]])
@@ -309,18 +305,18 @@ def test_runtime_scaling_draws_extrapolations_dashed_and_says_so(tmp_path):
 
 def test_runtime_scaling_extrapolates_nothing_that_was_measured_or_has_one_size(tmp_path):
     rows = scaling_rows([100])
-    figure = runtime_scaling_figure(rows, largest=10_000)
-    assert [len(line) for line in dashed(figure.axes[0])] == [0]  # the key of the legend
-    figure = runtime_scaling_figure(rows, largest=20_000)
-    assert {line[-1, 0] for line in dashed(figure.axes[0]) if len(line)} == {20_000}
+    figure = runtime_scaling(rows, largest=10_000)
+    assert dashed(figure.axes[0]) == []
+    figure = runtime_scaling(rows, largest=20_000)
+    assert {line[-1, 0] for line in dashed(figure.axes[0])} == {20_000}
     late = pd.DataFrame(runs("lossval", 10_000, 100, "fixed", status="timed out"))
     once = rows[(rows["method"] != "lossval") | (rows["n"] == 1000)]
-    figure = runtime_scaling_figure(pd.concat([once, late], ignore_index=True))
-    assert len([line for line in dashed(figure.axes[0]) if len(line)]) == 1
+    figure = runtime_scaling(pd.concat([once, late], ignore_index=True))
+    assert len(dashed(figure.axes[0])) == 1
     assert (10_000, 60) in markers(figure.axes[0], "none")
     assert saved(figure, tmp_path)
 
 
 def test_runtime_scaling_draws_one_regime(timings):
     with pytest.raises(ValueError, match="one regime"):
-        runtime_scaling_figure(timings)
+        runtime_scaling(timings)

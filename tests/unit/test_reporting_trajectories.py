@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,16 +11,17 @@ import pytest
 from nddv.anatomy.trajectories import trace_run
 from nddv.evaluation.curation import curation_tables
 from nddv.problems import make_problem
-from nddv.reporting.curation import DIRECTIONS, HIGHLIGHT
-from nddv.reporting.figures import save_figure
-from nddv.reporting.trajectories import (
+from nddv.reporting.figures.curation import DIRECTIONS
+from nddv.reporting.figures.overview import overview
+from nddv.reporting.figures.style import LOOKS, save_figure
+from nddv.reporting.figures.trajectories import (
+    CLEAN,
+    CORRUPTED,
     layer_epoch_values,
-    overview,
+    path_values,
     state_dynamics,
     valuation_process,
 )
-from nddv.reporting.trajectories.parts import CLEAN, CORRUPTED
-from nddv.reporting.trajectories.values import path_values
 from nddv.values import Values
 
 N, SEED = 80, 100
@@ -36,7 +39,7 @@ def frames():
     problem, truth = make_problem("2dplanes", N, "label20", SEED)
     traced = trace_run(problem, truth, SEED, {"epochs": 4, "width": 6, "hidden": 5})
     values = [
-        Values(traced.points[name], None, {"method": f"nddv-{name}", "title": name, "seed": seed})
+        Values(traced.points[name], None, {"method": f"nddv-{name}", "seed": seed})
         for name in ("path", "terminal")
         for seed in (SEED, SEED + 1)
     ]
@@ -78,7 +81,9 @@ def test_every_figure_is_written_from_what_a_file_gives_back(function, frames, t
         frames[name].to_csv(tmp_path / name, index=False)
         read[name] = pd.read_csv(tmp_path / name)
     paths = [tmp_path / "one.pdf", tmp_path / "one.png"]
-    save_figure(function(**read), paths)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of a layout that does not fit
+        save_figure(function(**read), paths)
     assert all(path.stat().st_size > 5000 for path in paths)
 
 
@@ -98,7 +103,7 @@ def test_overview_tells_what_is_found_by_the_lowest_values(frames):
     panel = figure.axes[4]
     points = frames["points"]
     for readout in ("path", "terminal"):
-        (line,) = lines(panel, HIGHLIGHT[f"nddv-{readout}"][0])
+        (line,) = lines(panel, LOOKS[f"nddv-{readout}"].colour)
         lowest = points.nsmallest(16, readout)["corrupted"].sum()
         assert line.get_xdata()[16] == pytest.approx(20)
         assert line.get_ydata()[16] == pytest.approx(100 * lowest / points["corrupted"].sum())
@@ -132,7 +137,7 @@ def test_value_trajectories_have_medians_and_bands_of_clean_and_corrupted(frames
         marked = points[["point", "corrupted"]].merge(frames[name], on="point")
         for corrupted, colour in ((False, CLEAN), (True, CORRUPTED)):
             by_x = marked[marked["corrupted"] == corrupted].groupby(x)["value"]
-            (median,) = lines(panel, colour, 1.8)
+            (median,) = lines(panel, colour, 1.6)
             np.testing.assert_allclose(median.get_ydata(), by_x.median())
             assert len(lines(panel, colour, 0.6)) == 7
         low, high = panel.collections[-1].get_datalim(panel.transData).intervaly
@@ -155,7 +160,7 @@ def test_path_values_up_to_the_best_epoch_are_those_of_the_readout(frames):
 def test_the_process_shows_means_over_seeds_and_the_share_at_the_low_end(frames):
     figure = draw(valuation_process, frames)
     points, curves = frames["points"], frames["curves"]
-    colour, _ = HIGHLIGHT["nddv-terminal"]
+    colour = LOOKS["nddv-terminal"].colour
     (share,) = lines(figure.axes[1], colour)
     budget = points["corrupted"].sum()
     lowest = points.nsmallest(budget, "terminal")["corrupted"].sum()

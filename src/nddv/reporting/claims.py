@@ -11,17 +11,16 @@ check compares numbers of our tables::
     tolerance: 0.01
     within: 1
 
-- ``table``: may be left out where the claim ``needs`` one table only.
-- ``where``: which rows: a column is equal to a value, or to one of a list, or, ``{not: ...}``, to
-  none. A list within a list is of alternatives: one of them is enough. The value ``nddv`` stands
-  for a readout of NDDV: the claim is judged with the paper's score, the terminal one, and can be
-  judged again with another. A data set without encoder (``bbc``) stands for it with any encoder
-  (``bbc@minilm``); the note names the encoder.
-- ``aggregate``: max, min, mean or median of the rows; without it there must be one row.
+- ``table``: the table on the left side; needed only if the claim ``needs`` several.
+- ``where``: which rows. A column equals a value, or one of a list, or, with ``{not: ...}``, none of
+  them. A list within a list holds alternatives: a number for one of them is enough. The value
+  ``nddv`` stands for a score of NDDV, one of `SCORES`; the claim is judged with each. A data set
+  without encoder (``bbc``) stands for that data set with any encoder (``bbc@minilm``).
+- ``aggregate``: max, min, mean or median of the rows; without it one row must match.
 - ``op``: ``>``, ``>=``, ``<``, ``<=``, or ``=`` for a difference of at most ``tolerance``.
-- ``than``: a number, or another selection; what it leaves out (table, column, and every condition
-  of ``where``) is as on the left, and it is multiplied by ``times`` before ``plus`` is added.
-- ``per``: one case for every value, or every combination of values of several columns.
+- ``than``: a number, or another selection. What that selection leaves out (table, column, and every
+  condition of ``where``) is as on the left. It is multiplied by ``times``, then ``plus`` is added.
+- ``per``: one case for every value, or for every combination of values of several columns.
 - ``within``: see :func:`nddv.reporting.verdicts.compare`.
 
 Nothing of a claim is run as a program.
@@ -29,7 +28,7 @@ Nothing of a claim is run as a program.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,57 +38,28 @@ from nddv.problems.addresses import parse_corruption
 from nddv.support.schemas import ConfigurationError, check, read_yaml
 from nddv.support.wording import pick
 
-PROBLEM = ("dataset", "n", "corruption")
-_DETECTION = (
-    *(*PROBLEM, "method", "runs", "f1", "published", "area", "auroc", "seconds"),
-    *("two_means", "two_means_at_least"),
-)
-_TIMING = ("n", "features", "valid", "method", "runs", "seconds", "lower_bound", "estimate")
-_GAPS = (
-    *("runs", "score_gap", "slope_tpr", "slope_fpr", "predicted_dtpr", "predicted_deo"),
-    *("dtpr", "dtpr_floor", "deo", "deo_floor"),
-)
 
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "detection_n1000": _DETECTION,
-    "detection_n10000": _DETECTION,
-    "epsilon_delta": (
-        *(*PROBLEM, "utility", "readout", "scale", "runs", "epsilon_ref", "delta_ctx"),
-        *("envelope", "published_epsilon_ref", "published_delta_ctx"),
-    ),
-    "value_gaps": (
-        *(*PROBLEM, "utility", "runs", "gap_50", "gap_75", "gap_90", "published_gap_50"),
-        *("published_gap_75", "published_gap_90", "published_envelope", "envelope_terminal"),
-        *("envelope_path", "envelope_participation"),
-    ),
-    "rank_correlations": (
-        *(*PROBLEM, "utility", "method", "runs", "loo", "shapley", "banzhaf"),
-        *("published_loo", "published_shapley"),
-    ),
-    "certificates": (
-        *(*PROBLEM, "game", "utility", "semivalue", "readout", "runs", "hoeffding", "bernstein"),
-        *("hoeffding_union", "bernstein_union", "agreement", "agreement_certified"),
-    ),
-    "retraining_fidelity": (*PROBLEM, "method", "runs", "spearman", "smallest"),
-    "datamodelling": (*PROBLEM, "method", "runs", "lds_1", "lds_5", "lds_10"),
-    "wallclock_scaling": (*_TIMING, "published_seconds"),
-    "runtime_scaling": _TIMING,
-    "label_noise_rates": _DETECTION,
-    "feature_noise_rates": _DETECTION,
-    "structured_noise_rates": _DETECTION,
-    "imagenet100_scaling": _DETECTION,
-    "recent_methods": (*PROBLEM, "method", "runs", "f1", "published"),
-    "curation": (*PROBLEM, "method", "runs", "remove_low", "remove_high", "add_high", "add_low"),
-    "sensitivity": (*PROBLEM, "method", "parameter", "setting", "runs", "f1"),
-    "threshold_sensitivity": (*PROBLEM, "partition", "method", "epsilon_u", *_GAPS),
-    "adult_score_gaps": (
-        *(*PROBLEM, "method", "reweighting", "runs", "epsilon_u", "scaled_epsilon_u", "d_phi"),
-        *("d_phi_sd_units", "weight_range"),
-    ),
-    "adult_detection_gaps": (*PROBLEM, "method", "rule", *_GAPS),
-    "adjoint_norms": (*PROBLEM, "seed", "largest_ratio"),
-}
-"""The columns that claims may name, by table; beside a mean, ``<column>_sd`` is its spread."""
+@dataclass(frozen=True)
+class Score:
+    """A score of NDDV that the claims are judged with.
+
+    Attributes
+    ----------
+    column : of the table of claims, with the verdicts.
+    title : of that column.
+    method : what ``nddv`` stands for in a check.
+    """
+
+    column: str
+    title: str
+    method: str
+
+
+SCORES = (
+    Score("verdict", "The paper's score (terminal)", "nddv-terminal"),
+    Score("verdict_path", "The path-integrated score", "nddv-path"),
+)
+"""The paper's score is first: notes and shown numbers are those of its cases."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +74,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Check:
-    """A comparison, as the module says; ``than`` is ``times`` · it + ``plus``."""
+    """A comparison, as the module says; the right side is ``times`` · ``than`` + ``plus``."""
 
     left: Selection
     op: str
@@ -114,6 +84,11 @@ class Check:
     per: Mapping[str, Sequence[Any]] | None = None
     tolerance: float = 0.0
     within: float = 0.0
+
+    @property
+    def sides(self) -> tuple[Selection, ...]:
+        """The selections that are compared."""
+        return (self.left, self.than) if isinstance(self.than, Selection) else (self.left,)
 
 
 @dataclass(frozen=True)
@@ -132,36 +107,47 @@ class Claim:
     undefined: str = ""
 
 
-def read_claims(
-    path: str | Path, schema_path: str | Path, datasets: Collection[str] | None = None
-) -> tuple[Claim, ...]:
-    """Read claims, validated by the schema, against :data:`COLUMNS` and by the names in them.
-
-    datasets : those that there are; None for any.
-    """
-    content = read_yaml(path)
+def read_claims(path: str | Path) -> tuple[Claim, ...]:
+    """Read claims from a file that :func:`check_claims` accepts."""
     try:
-        check(content, schema_path)
-        claims = tuple(_claim(entry, datasets) for entry in content["claims"])
+        return tuple(_claim(entry) for entry in read_yaml(path)["claims"])
     except ValueError as error:
         raise ConfigurationError(f"{path}: {error}") from None
+
+
+def check_claims(
+    path: str | Path,
+    schema_path: str | Path,
+    datasets: Collection[str],
+    columns: Callable[[str], Collection[str]],
+) -> tuple[Claim, ...]:
+    """Read claims; a mistake in their file is an error of one line.
+
+    Parameters
+    ----------
+    datasets : the names that a check may use.
+    columns : the columns of a table, by its name; raises for a table that is not known.
+    """
+    try:
+        check(read_yaml(path), schema_path)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+    claims = read_claims(path)
     names = [claim.id for claim in claims]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ConfigurationError(f"{path}: more than one claim has the id {', '.join(twice)}")
+    for claim in claims:
+        try:
+            _check_names(claim, datasets, columns)
+        except ValueError as error:
+            raise ConfigurationError(f"{path}: claims[{claim.id}]: {error}") from None
     return claims
 
 
-def _claim(entry: Mapping[str, Any], datasets: Collection[str] | None) -> Claim:
+def _claim(entry: Mapping[str, Any]) -> Claim:
     needs = tuple(entry["needs"])
     try:
-        for table in needs:
-            pick(COLUMNS, table, "table")
         checks = tuple(_check(check, needs) for check in entry.get("checks", ()))
-        for one in checks:
-            _check_names(one, datasets)
-        if checks and (unused := set(needs) - {s.table for c in checks for s in _sides(c)}):
-            raise ValueError(f"needs {', '.join(sorted(unused))}, which no check uses")
     except ValueError as error:
         raise ValueError(f"claims[{entry['id']}]: {error}") from None
     texts = {key: entry.get(key, "") for key in ("reading", "undefined")}
@@ -189,27 +175,32 @@ def _check(entry: Mapping[str, Any], needs: tuple[str, ...]) -> Check:
             than.get("aggregate"),
         )
     margins = {key: float(entry[key]) for key in ("tolerance", "within") if key in entry}
-    check = Check(left, entry["op"], than, per=per or None, **factors, **margins)
-    for side in _sides(check):
-        if side.table not in needs:
+    return Check(left, entry["op"], than, per=per or None, **factors, **margins)
+
+
+def _check_names(
+    claim: Claim, datasets: Collection[str], columns: Callable[[str], Collection[str]]
+) -> None:
+    """Raise for a table, column, method, corruption or data set that is not known."""
+    known = {table: dict.fromkeys(columns(table)) for table in claim.needs}
+    sides = [side for comparison in claim.checks for side in comparison.sides]
+    for side in sides:
+        if side.table not in known:
             raise ValueError(f"a check uses table {side.table!r}, which is not among its needs")
-        for column in (side.column, *side.where):
-            pick(dict.fromkeys(COLUMNS[side.table]), column, f"column of table {side.table}")
-    for column in per:
-        pick(dict.fromkeys(COLUMNS[left.table]), column, f"column of table {left.table}")
-    return check
-
-
-def _check_names(check: Check, datasets: Collection[str] | None) -> None:
-    """Methods, corruptions and data sets that a check names."""
-    for conditions in (check.per or {}, *(side.where for side in _sides(check))):
-        for name in _words(conditions.get("method", ())):
-            if name != "nddv":
-                get_method(name)
-        for name in _words(conditions.get("corruption", ())):
-            parse_corruption(name)
-        for name in _words(conditions.get("dataset", ())):
-            if datasets is not None:
+    if sides and (unused := set(known) - {side.table for side in sides}):
+        raise ValueError(f"needs {', '.join(sorted(unused))}, which no check uses")
+    for comparison in claim.checks:
+        named = [(side.table, (side.column, *side.where)) for side in comparison.sides]
+        for table, names in [*named, (comparison.left.table, comparison.per or ())]:
+            for column in names:
+                pick(known[table], column, f"column of table {table}")
+        for conditions in (comparison.per or {}, *(side.where for side in comparison.sides)):
+            for name in _words(conditions.get("method", ())):
+                if name != "nddv":
+                    get_method(name)
+            for name in _words(conditions.get("corruption", ())):
+                parse_corruption(name)
+            for name in _words(conditions.get("dataset", ())):
                 pick(dict.fromkeys(datasets), name.partition("@")[0], "data set")
 
 
@@ -222,9 +213,3 @@ def _words(values: Any) -> Iterator[str]:
     elif isinstance(values, Sequence):
         for value in values:
             yield from _words(value)
-
-
-def _sides(check: Check) -> Iterator[Selection]:
-    yield check.left
-    if isinstance(check.than, Selection):
-        yield check.than

@@ -5,13 +5,25 @@ Apart from the page, because the Snakefile checks this file before anything runs
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nddv.reporting.catalogue import FIGURES
+from nddv.reporting.catalogue.figures import FIGURES
+from nddv.reporting.catalogue.tables import TABLES, detection_table
+from nddv.reporting.registry import Table
 from nddv.support.schemas import ConfigurationError, check, read_yaml
 from nddv.support.wording import pick
+
+DETECTION = "detection_n"
+
+
+def find_table(tables: Mapping[str, Table], name: str) -> Table:
+    """The entry of a table: one of a configuration, of the catalogue, or detection for any n."""
+    n = name.removeprefix(DETECTION)
+    if name not in tables and n != name and n.isdigit():
+        return detection_table(int(n))
+    return pick({**TABLES, **tables}, name, "table")
 
 
 def read_report(path: str | Path, schema_path: str | Path) -> dict[str, Any]:
@@ -29,17 +41,22 @@ def read_report(path: str | Path, schema_path: str | Path) -> dict[str, Any]:
     return content
 
 
-def check_report(path: str | Path, schema_path: str | Path, tables: Collection[str]) -> None:
-    """Raise where a page would show a table or figure that no configuration makes."""
+def check_report(
+    path: str | Path, schema_path: str | Path, tables: Mapping[str, Table]
+) -> dict[str, Any]:
+    """Read what the page shows; raise for a table or figure that no configuration makes.
+
+    tables : those of the configuration, by name; the catalogue's are known.
+    """
     content = read_report(path, schema_path)
     try:
         for name in shown(content, "figure"):
             pick(FIGURES, name, "figure")
         for name in shown(content, "table"):
-            if not name.startswith("detection_n"):  # of any number of points
-                pick(dict.fromkeys(tables), name, "table")
+            find_table(tables, name)
     except ValueError as error:
         raise ConfigurationError(f"{path}: {error}") from None
+    return content
 
 
 def shown(report: Mapping[str, Any], kind: str) -> list[str]:

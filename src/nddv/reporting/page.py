@@ -1,8 +1,8 @@
-"""The report as one HTML page: verdicts, tables, figures, records; nothing fetched from elsewhere.
+"""The report as one HTML page: verdicts, tables, figures, environment; nothing is fetched.
 
-``config/report.yaml`` says what stands where, and in which words. Tables are read from their
-Markdown files, figures from their PNG files, which are put into the page as smaller pictures; the
-full files are linked. What the page announces but was not made is a visible gap.
+``config/report.yaml`` says what stands where. Tables are laid out from their CSV files and notes,
+with the words of their entries; figures are put into the page as smaller pictures, and the full
+files are linked. What the page announces but was not made is a visible gap.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,16 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 from PIL import Image
 
-from nddv.reporting.catalogue import FIGURES
-from nddv.reporting.verdicts import ABOUT, VERDICTS, counts
+from nddv.reporting.catalogue.figures import FIGURES
+from nddv.reporting.claims import SCORES
+from nddv.reporting.contents import find_table
+from nddv.reporting.frames import words
+from nddv.reporting.registry import Entry, Table
+from nddv.reporting.verdicts import FAILS, HOLDS, MARKS, NEARLY, VERDICTS, counts, in_words
+from nddv.reporting.writing import Text, lay_out
 from nddv.support.files import atomic_write
 from nddv.support.measuring import versions
+from nddv.support.wording import pick
 
 LONG_TABLE = 25  # rows, beyond which a table scrolls inside its box
 LONG_NOTE = 320  # letters, beyond which a footnote is folded away
@@ -34,59 +39,7 @@ MANY_CASES = 4  # of a claim, beyond which the others are folded away
 PICTURE_WIDTH = 1400
 PICTURE_COLOURS = 256
 
-NUMBER = re.compile(r"[-+−]?(\d[\d,]*\.?\d*|\.\d+)(e[-+]?\d+)?(?=$|[\s%±(×])", re.IGNORECASE)
-NO_NUMBER = ("", "—")
-
-SCORES = {
-    "verdict": "The paper's score (terminal)",
-    "verdict_path": "The path-integrated score",
-}
-MARKS = {"✓": "reproduced", "≈": "partly", "✗": "not-reproduced"}
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """A table of text: (rows, columns) cells, as it was laid out for reading."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    footnote: str = ""
-
-    @property
-    def numeric(self) -> tuple[bool, ...]:
-        """Which columns hold numbers, apart from cells that are blank or ``—``."""
-        return tuple(
-            any(cell not in NO_NUMBER for cell in column)
-            and all(cell in NO_NUMBER or NUMBER.match(cell) for cell in column)
-            for column in (
-                [row[j].strip("*") for row in self.rows] for j in range(len(self.columns))
-            )
-        )
-
-    @property
-    def long(self) -> bool:
-        return len(self.rows) > LONG_TABLE
-
-
-def read_markdown(path: str | Path) -> TextTable:
-    """Read a table as :func:`nddv.reporting.tables.to_markdown` writes it."""
-    lines = Path(path).read_text(encoding="utf-8").strip().splitlines()
-    rows = [_cells(line) for line in lines if line.startswith("|")]
-    if len(rows) < 2 or not lines[0].startswith("# "):
-        raise ValueError(f"{path} is not a Markdown table with a title")
-    head, _, *body = rows
-    for row in body:
-        if len(row) != len(head):
-            raise ValueError(f"{path}: {len(row)} cells below {len(head)} headings: {row}")
-    last = max(i for i, line in enumerate(lines) if line.startswith("|"))
-    return TextTable(lines[0][2:], head, tuple(body), " ".join(lines[last + 1 :]).strip())
-
-
-def _cells(line: str) -> tuple[str, ...]:
-    """The cells of a line; a bar inside a cell is escaped by a backslash."""
-    cells = re.split(r"(?<!\\)\|", line.strip())[1:-1]
-    return tuple(cell.strip().replace("\\|", "|") for cell in cells)
+TONES = {HOLDS: "reproduced", NEARLY: "partly", FAILS: "not-reproduced"}  # colours of marks
 
 
 def picture(path: str | Path) -> dict[str, Any]:
@@ -107,33 +60,11 @@ def picture(path: str | Path) -> dict[str, Any]:
     return {"uri": uri, "width": image.width, "height": image.height}
 
 
-def run_records(folder: str | Path, without: Sequence[str] = ()) -> pd.DataFrame:
-    """Sum up Snakemake's benchmark files: rule, jobs, seconds (in all), memory_mb (the largest).
-
-    The rule is the first part of a file's path below ``folder``. ``without`` names rules to leave
-    out: the page's own, which would differ whenever the page is made again.
-    """
-    folder = Path(folder)
-    rows = []
-    for path in sorted(folder.rglob("*.tsv")):
-        rule = path.relative_to(folder).with_suffix("").parts[0]
-        if rule not in without:
-            job = pd.read_csv(path, sep="\t")
-            times, memory = (pd.to_numeric(job[c], errors="coerce") for c in ("s", "max_rss"))
-            rows.append({"rule": rule, "seconds": times.sum(), "memory_mb": memory.max()})
-    if not rows:
-        return pd.DataFrame(columns=["rule", "jobs", "seconds", "memory_mb"])
-    jobs = pd.DataFrame(rows).groupby("rule", sort=True)
-    return jobs.agg(
-        jobs=("rule", "size"), seconds=("seconds", "sum"), memory_mb=("memory_mb", "max")
-    ).reset_index()
-
-
-def environment(config: str, seeds: Sequence[int]) -> dict[str, str]:
+def environment(provenance: Mapping[str, Any]) -> dict[str, str]:
     """What the page was made with, by name: configuration, seeds, versions and machine."""
     return {
-        "configuration": config,
-        "seeds": ", ".join(str(seed) for seed in seeds),
+        "configuration": provenance["config"],
+        "seeds": ", ".join(str(seed) for seed in provenance["seeds"]),
         **versions(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores",
     }
@@ -142,73 +73,76 @@ def environment(config: str, seeds: Sequence[int]) -> dict[str, str]:
 def write_page(
     path: str | Path,
     report: Mapping[str, Any],
-    claims: pd.DataFrame,
-    tables: Mapping[str, str | Path],
+    entries: Mapping[str, Table],
+    frames: Mapping[str, pd.DataFrame],
+    notes: Mapping[str, Sequence[str]],
     figures: Mapping[str, str | Path],
     record: Mapping[str, str],
-    runs: pd.DataFrame,
 ) -> None:
     """Write :func:`render_page` whole or not at all; links are seen from the page's folder."""
     path = Path(path)
-    page = render_page(report, claims, tables, figures, record, runs, path.parent)
+    page = render_page(report, entries, frames, notes, figures, record, path.parent)
     with atomic_write(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
 def render_page(
     report: Mapping[str, Any],
-    claims: pd.DataFrame,
-    tables: Mapping[str, str | Path],
+    entries: Mapping[str, Table],
+    frames: Mapping[str, pd.DataFrame],
+    notes: Mapping[str, Sequence[str]],
     figures: Mapping[str, str | Path],
     record: Mapping[str, str],
-    runs: pd.DataFrame,
     folder: Path,
 ) -> str:
     """Render the page.
 
     Parameters
     ----------
-    report : as :func:`read_report` gives it.
-    claims : a row per claim, as :func:`nddv.reporting.verdicts.claims_table` gives it.
-    tables, figures : the Markdown and PNG files that were made, by name.
+    report : as :func:`nddv.reporting.contents.read_report` gives it.
+    entries : the tables of the configuration, by name; those of the catalogue are known.
+    frames : the tables that were made, by name, as their CSV files have them.
+    notes : what stands below each of these tables, by name.
+    figures : the PNG files that were made, by name.
     record : as :func:`environment` gives it.
-    runs : as :func:`run_records` gives them.
     folder : of the page; a file is linked only where it exists, seen from there.
     """
+
+    def item(entry: Mapping[str, str]) -> dict[str, Any]:
+        if "figure" in entry:
+            return _figure(entry["figure"], figures, folder)
+        name = entry["table"]
+        made = (frames[name], notes.get(name, ())) if name in frames else None
+        return _table(find_table(entries, name), made, folder)
+
     sections = [
         {
-            "id": _anchor(section["title"]),
-            "title": section["title"],
-            "introduction": _inline(section["introduction"]),
+            **_opening(section),
             "points": [_inline(point) for point in section.get("points", [])],
             "links": _existing(section.get("links", {}), folder),
-            "contents": [
-                _table(item, tables, folder)
-                if "table" in item
-                else _figure(item["figure"], figures, folder)
-                for item in section.get("contents", [])
-            ],
+            "contents": [item(entry) for entry in section.get("contents", [])],
         }
         for section in report["sections"]
     ]
+    judged = "claims" in frames and "claim_cases" in frames
     return _template().render(
         title=report["title"],
         about=_inline(report["about"]),
         verdicts=_opening(report["verdicts"]),
-        claims=[_claim(row) for row in claims.fillna("").to_dict("records")],
-        claim_links=_files("tables/claims", ("csv", "md"), folder),
-        about_claims=ABOUT,
+        claims=_claims(frames["claims"], frames["claim_cases"]) if judged else [],
+        claim_links=_files("tables/claims", ("csv", "md"), folder)
+        | _existing({"Cases": "tables/claim_cases.csv"}, folder),
+        about_claims=find_table(entries, "claims").about,
         scores=[
-            {"title": title, "counts": counts(claims, column)}
-            for column, title in SCORES.items()
-            if column in claims
+            {"title": score.title, "counts": counts(frames["claims"][score.column])}
+            for score in SCORES
+            if judged
         ],
         order=VERDICTS,
         long_note=LONG_NOTE,
         sections=sections,
         records=_opening(report["records"]),
         record=record,
-        runs=_runs(runs),
     )
 
 
@@ -256,76 +190,71 @@ def _files(stem: str, suffixes: Sequence[str], folder: Path) -> dict[str, str]:
 
 
 def _table(
-    item: Mapping[str, str], tables: Mapping[str, str | Path], folder: Path
+    entry: Table, made: tuple[pd.DataFrame, Sequence[str]] | None, folder: Path
 ) -> dict[str, Any]:
-    name = item["table"]
-    table = read_markdown(tables[name]) if name in tables else None
+    """A table for the template; ``made`` are its numbers and notes."""
+    about = _about("table", entry)
+    if made is None:
+        return about
+    text = lay_out(entry, *made)
     return {
-        "kind": "table",
-        "id": f"table-{_anchor(name)}",
-        "title": table.title if table else _words(name),
-        "caption": _inline(item["caption"]),
-        "label": item.get("label", ""),
-        "links": _files(f"tables/{name}", ("csv", "md", "tex"), folder) if table else {},
-        "table": table,
+        **about,
+        "links": _files(f"tables/{entry.name}", ("csv", "md"), folder),
+        "table": text,
+        "numeric": _numeric(entry, made[0], text),
+        "long": len(text.rows) > LONG_TABLE,
+        "footnote": " ".join(text.footnotes),
     }
+
+
+def _numeric(entry: Table, frame: pd.DataFrame, text: Text) -> list[bool]:
+    """Which columns hold numbers; those that a layout makes of rows do."""
+    numbers = frame.dropna(axis="columns", how="all").select_dtypes("number")
+    known = {heading: name in numbers for name, heading in entry.columns.items()}
+    return [known.get(heading, True) for heading in text.columns]
 
 
 def _figure(name: str, figures: Mapping[str, str | Path], folder: Path) -> dict[str, Any]:
-    entry = FIGURES.get(name)
-    made = name in figures
-    links = _files(f"figures/{name}", ("pdf", "png"), folder) if made else {}
+    about = _about("figure", pick(FIGURES, name, "figure"))
+    if name not in figures:
+        return about
+    links = _files(f"figures/{name}", ("pdf", "png"), folder)
+    return {**about, "links": links, "picture": picture(figures[name])}
+
+
+def _about(kind: str, entry: Entry) -> dict[str, Any]:
+    """What is shown of a table or figure, be it made or not."""
     return {
-        "kind": "figure",
-        "id": f"figure-{_anchor(name)}",
-        "title": entry.title if entry else _words(name),
-        "caption": _inline(entry.caption) if entry else Markup(),
-        "label": entry.label if entry else "",
-        "links": links,
-        "picture": picture(figures[name]) if made else None,
+        "kind": kind,
+        "id": f"{kind}-{_anchor(entry.name)}",
+        "title": entry.title,
+        "caption": _inline(entry.caption),
+        "label": entry.label,
+        "links": {},
+        "table": None,
+        "picture": None,
     }
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ").capitalize()
-
-
-def _claim(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A claim for the template: its cases one by one, each with its mark."""
-    cases = [
+def _claims(claims: pd.DataFrame, cases: pd.DataFrame) -> list[dict[str, Any]]:
+    """The claims for the template, each with the cases of the paper's score that were run."""
+    for score in SCORES:
+        for row in claims[~claims[score.column].isin(VERDICTS)].itertuples():
+            wrong = getattr(row, score.column)
+            raise ValueError(f"claim {row.id}: {wrong!r} is not one of {', '.join(VERDICTS)}")
+    shown = cases[(cases["score"] == SCORES[0].method) & cases["outcome"].isin(MARKS)]
+    texts = {name: words(shown[name]) for name in ("case", "left_whose", "right_whose")}
+    by_claim: dict[str, list[dict[str, str]]] = {}
+    for case in shown.assign(**texts).to_dict("records"):
+        outcome = case["outcome"]
+        item = {"text": in_words(case), "mark": MARKS[outcome], "tone": TONES[outcome]}
+        by_claim.setdefault(case["claim"], []).append(item)
+    return [
         {
-            "text": case[:-1].strip().replace(">=", "≥").replace("<=", "≤"),
-            "mark": case[-1],
-            "kind": MARKS[case[-1]],
+            **claim,
+            "verdicts": {score: claim[score.column] for score in SCORES},
+            "cases": by_claim.get(claim["id"], [])[:MANY_CASES],
+            "more": by_claim.get(claim["id"], [])[MANY_CASES:],
         }
-        for case in re.split(rf"(?<=[{''.join(MARKS)}]); ", row["numbers"])
-        if case
+        for claim in claims.assign(note=words(claims["note"])).to_dict("records")
     ]
-    verdicts = {SCORES[column]: row[column] for column in SCORES if column in row}
-    for verdict in verdicts.values():
-        if verdict not in VERDICTS:
-            raise ValueError(f"claim {row['id']}: {verdict!r} is not one of {', '.join(VERDICTS)}")
-    return {
-        **row,
-        "verdicts": verdicts,
-        "cases": cases[:MANY_CASES],
-        "more": cases[MANY_CASES:],
-    }
-
-
-def _runs(runs: pd.DataFrame) -> dict[str, Any]:
-    rows = tuple(
-        (
-            row.rule,
-            str(row.jobs),
-            f"{row.seconds:.1f}",
-            "—" if pd.isna(row.memory_mb) else f"{row.memory_mb:.0f}",
-        )
-        for row in runs.itertuples()
-    )
-    columns = ("Rule", "Jobs", "Seconds in all", "Largest memory, MB")
-    return {
-        "table": TextTable("Run times", columns, rows),
-        "jobs": int(runs["jobs"].sum()),
-        "hours": float(runs["seconds"].sum()) / 3600,
-    }

@@ -1,28 +1,29 @@
-"""A verdict on every claim of the paper, with the numbers that decide it."""
+"""A verdict on every claim of the paper, with the cases that decide it."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from nddv.reporting.claims import PROBLEM, Check, Claim, Selection
-from nddv.reporting.tables import write_table
+from nddv.reporting.claims import SCORES, Check, Claim, Selection
+from nddv.reporting.frames import PROBLEM
+from nddv.reporting.numbers import short, with_spread
 
 Tables = Mapping[str, pd.DataFrame]
 
 VERDICTS = ("reproduced", "partly", "not reproduced", "not run")
 HOLDS, NEARLY, FAILS, NOT_RUN = "holds", "nearly", "fails", "not run"
 MARKS = {HOLDS: "✓", NEARLY: "≈", FAILS: "✗"}
+SIGNS = {">=": "≥", "<=": "≤"}
 
 ANY_READOUT = "nddv"
-PAPER_SCORE = "nddv-terminal"
-PATH_SCORE = "nddv-path"
+PAPER_SCORE = SCORES[0].method
 
 ROUNDING = 1e-12  # of a difference of two decimals, which must not decide
 
@@ -43,19 +44,36 @@ class Number:
         error = self.sd / math.sqrt(self.runs) if self.runs > 0 else math.nan
         return 0.0 if math.isnan(error) else error
 
-    def text(self) -> str:
-        """Write ``0.712 ± 0.034 (knn-shapley)``."""
-        spread = "" if math.isnan(self.sd) else f" ± {self.sd:.3g}"
-        return f"{self.value:.4g}{spread}" + (f" ({self.whose})" if self.whose else "")
-
 
 @dataclass(frozen=True)
 class Case:
-    """What came out of a check for one data set, or one of whatever it is ``per``."""
+    """What came out of a check for one data set, or one of whatever it is ``per``.
 
-    label: str
+    A row of the table of cases; of a case that was not run the numbers are missing.
+
+    Attributes
+    ----------
+    score : the method that ``nddv`` stands for.
+    check : which of the claim's checks, counted from 1.
+    case : data set, corruption or size; empty if the check has one case only.
+    left_whose, right_whose : the method with the largest or smallest number; or how several rows
+        were averaged.
+    notes : which named rows have no number, and the encoder; or why the case was not run.
+    """
+
+    claim: str
+    score: str
+    check: int
+    case: str
     outcome: str
-    numbers: str = ""
+    left: float = math.nan
+    left_sd: float = math.nan
+    left_whose: str = ""
+    operator: str = ""
+    right: float = math.nan
+    right_sd: float = math.nan
+    right_whose: str = ""
+    tolerance: float = 0.0
     notes: tuple[str, ...] = ()
 
 
@@ -78,106 +96,115 @@ def compare(left: Number, right: Number, op: str, tolerance: float, within: floa
     return NEARLY if within * error > 0 and ahead >= -within * error else FAILS
 
 
-def evaluate(claims: Sequence[Claim], tables: Tables, score: str = PAPER_SCORE) -> pd.DataFrame:
-    """Judge every claim.
+def evaluate(claims: Sequence[Claim], tables: Tables, score: str = PAPER_SCORE) -> list[Case]:
+    """The cases of every claim.
 
     Parameters
     ----------
-    claims : as :func:`read_claims` gives them.
-    tables : those that are there, by name, as their CSV files have them.
-    score : the readout of NDDV that ``nddv`` stands for.
-
-    Returns
-    -------
-    A row per claim: id, claim (its words), where, verdict, the numbers of cases that hold, nearly
-    hold, fail and were not run (holds, nearly, fails, not_run), numbers and note. *Reproduced*: all
-    cases hold. *Partly*: some hold, or nearly; a case that was not run does not hold. *Not
-    reproduced*: none holds of those that were run. *Not run*: none was.
+    claims : as :func:`nddv.reporting.claims.read_claims` gives them.
+    tables : those that were made, by name, as their CSV files have them.
+    score : the method that ``nddv`` stands for.
     """
-    return pd.DataFrame([_judge(claim, tables, score) for claim in claims])
+    return [
+        _case(claim.id, k, check, tables, fixed, score)
+        for claim in claims
+        for k, check in enumerate(claim.checks, start=1)
+        for fixed in _fixed(check, tables, score)
+    ]
 
 
-def _judge(claim: Claim, tables: Tables, score: str) -> dict[str, Any]:
-    cases = [case for check in claim.checks for case in _cases(check, tables, score)]
-    count = {kind: sum(case.outcome == kind for case in cases) for kind in (*MARKS, NOT_RUN)}
-    if count[NOT_RUN] == len(cases):
-        verdict = "not run"
-    elif count[HOLDS] == len(cases):
-        verdict = "reproduced"
-    else:
-        verdict = "partly" if count[HOLDS] or count[NEARLY] else "not reproduced"
-    told = [f"Read as: {claim.reading}" if claim.reading else "", claim.undefined]
-    if verdict == "partly" and count[HOLDS] + count[NOT_RUN] == len(cases):
-        told.append(f"holds in all {count[HOLDS]} cases that were run, of {len(cases)}")
-    noted: dict[str, list[str]] = {}
+def by_claim(claims: Sequence[Claim], cases: Sequence[Case]) -> dict[str, list[Case]]:
+    """The cases of each claim, by its id; those of a claim without checks are none."""
+    groups: dict[str, list[Case]] = {claim.id: [] for claim in claims}
     for case in cases:
-        for note in case.notes:
-            noted.setdefault(note, []).append(case.label)
-    for note, labels in noted.items():
-        named = ", ".join(dict.fromkeys(label for label in labels if label))
-        told.append(f"{named}: {note}" if named else note)
-    return {
-        "id": claim.id,
-        "claim": claim.quotation,
-        "where": claim.where,
-        "verdict": verdict,
-        **{kind.replace(" ", "_"): number for kind, number in count.items()},
-        "numbers": "; ".join(case.numbers for case in cases if case.numbers),
-        "note": "; ".join(note for note in told if note),
-    }
+        groups[case.claim].append(case)
+    return groups
 
 
-def _cases(check: Check, tables: Tables, score: str) -> Iterator[Case]:
-    per = check.per or {}
+def judge(claims: Sequence[Claim], tables: Tables, score: str = PAPER_SCORE) -> dict[str, str]:
+    """The verdict on each claim, by its id."""
+    groups = by_claim(claims, evaluate(claims, tables, score))
+    return {name: verdict([case.outcome for case in cases]) for name, cases in groups.items()}
+
+
+def verdict(outcomes: Sequence[str]) -> str:
+    """The verdict on a claim whose cases came out so.
+
+    *Reproduced*: all cases hold. *Partly*: some hold, or nearly; a case that was not run does not
+    hold. *Not reproduced*: none holds of those that were run. *Not run*: none was.
+    """
+    if all(outcome == NOT_RUN for outcome in outcomes):
+        return "not run"
+    if all(outcome == HOLDS for outcome in outcomes):
+        return "reproduced"
+    return "partly" if HOLDS in outcomes or NEARLY in outcomes else "not reproduced"
+
+
+def counts(verdicts: pd.Series) -> dict[str, int]:
+    """How many claims have each verdict, the best verdict first; their sum is all claims."""
+    return {name: int((verdicts == name).sum()) for name in VERDICTS}
+
+
+def in_words(case: Mapping[str, Any]) -> str:
+    """A row of the table of cases as a sentence: ``bbc: 0.712 ± 0.034 ≥ 0.7``."""
+    left, right = (
+        _in_words(case[side], case[f"{side}_sd"], case[f"{side}_whose"])
+        for side in ("left", "right")
+    )
+    label = f"{case['case']}: " if case["case"] else ""
+    margin = f", up to {case['tolerance']:g}" if case["tolerance"] else ""
+    return f"{label}{left} {SIGNS.get(case['operator'], case['operator'])} {right}{margin}"
+
+
+def _in_words(value: float, sd: float, whose: str) -> str:
+    """A number as ``0.712 ± 0.034 (knn-shapley)``."""
+    text = short(value) if math.isnan(sd) else with_spread(value, sd)
+    return f"{text} ({whose})" if whose else text
+
+
+def _fixed(check: Check, tables: Tables, score: str) -> Iterator[dict[str, Any]]:
+    """What each case of a check fixes; a data set once for every encoder it was run with."""
+    per, table = check.per or {}, tables.get(check.left.table)
     for values in itertools.product(*per.values()):
         fixed = dict(zip(per, values, strict=True))
-        for named in _with_encoders(check, tables, fixed, score):
-            yield _case(check, tables, named, score)
+        if "dataset" not in fixed or table is None or "dataset" not in table:
+            yield fixed
+            continue
+        rows = _matching(table, {**check.left.where, **fixed}, score)
+        if check.left.column in rows:
+            rows = rows[rows[check.left.column].notna()]
+        for name in list(rows["dataset"].unique()) or [fixed["dataset"]]:
+            yield {**fixed, "dataset": name}
 
 
-def _with_encoders(
-    check: Check, tables: Tables, fixed: dict[str, Any], score: str
-) -> list[dict[str, Any]]:
-    """The case of a data set, once for every encoder it was run with."""
-    table = tables.get(check.left.table)
-    if "dataset" not in fixed or table is None or "dataset" not in table:
-        return [fixed]
-    rows = _matching(table, {**check.left.where, **fixed}, score)
-    if check.left.column in rows:
-        rows = rows[rows[check.left.column].notna()]
-    names = list(rows["dataset"].unique()) or [fixed["dataset"]]
-    return [{**fixed, "dataset": name} for name in names]
-
-
-def _case(check: Check, tables: Tables, fixed: Mapping[str, Any], score: str) -> Case:
+def _case(
+    claim: str, k: int, check: Check, tables: Tables, fixed: Mapping[str, Any], score: str
+) -> Case:
     label = ", ".join(str(value) for value in fixed.values())
     left = _number(check.left, tables, fixed, score)
     right: Number | str
     if isinstance(check.than, Selection):
         # What the right side says of a column that the case fixes is kept: it compares two of them.
-        given = {key: value for key, value in fixed.items() if key not in check.than.where}
-        right = _number(check.than, tables, given, score)
+        kept = {key: value for key, value in fixed.items() if key not in check.than.where}
+        right = _number(check.than, tables, kept, score)
         if isinstance(right, Number):
-            right = Number(
-                check.times * right.value + check.plus,
-                abs(check.times) * right.sd,
-                right.runs,
-                right.whose,
-                right.absent,
-            )
+            value = check.times * right.value + check.plus
+            right = replace(right, value=value, sd=abs(check.times) * right.sd)
     else:
         right = Number(check.than)
     if isinstance(left, str) or isinstance(right, str):
-        return Case(label, NOT_RUN, notes=(left if isinstance(left, str) else str(right),))
-    outcome = compare(left, right, check.op, check.tolerance, check.within)
-    margin = f", up to {check.tolerance:g}" if check.tolerance else ""
-    numbers = f"{left.text()} {check.op} {right.text()}{margin} {MARKS[outcome]}"
+        reason = left if isinstance(left, str) else str(right)
+        return Case(claim, score, k, label, NOT_RUN, notes=(reason,))
     notes = []
     if absent := [*left.absent, *right.absent]:
         notes.append(f"no number of {', '.join(absent)}")
     if encoder := str(fixed.get("dataset", "")).partition("@")[2]:
         notes.append(f"our encoder is {encoder}")
-    return Case(label, outcome, f"{label}: {numbers}" if label else numbers, tuple(notes))
+    outcome = compare(left, right, check.op, check.tolerance, check.within)
+    return Case(
+        *(claim, score, k, label, outcome, left.value, left.sd, left.whose),
+        *(check.op, right.value, right.sd, right.whose, check.tolerance, tuple(notes)),
+    )
 
 
 def _number(
@@ -218,7 +245,7 @@ def _number(
 
 def _matching(table: pd.DataFrame, where: Mapping[str, Any], score: str) -> pd.DataFrame:
     """The rows for which every condition holds; a column that is not there is no condition."""
-    keep = pd.Series(True, index=table.index)
+    keep = np.ones(len(table), dtype=bool)
     for column, condition in where.items():
         if column in table:
             if isinstance(condition, Mapping):
@@ -250,78 +277,39 @@ def _reason(
     return notes[0] if notes else ""
 
 
-def _any_of(cells: pd.Series, condition: Any, score: str) -> pd.Series:
-    """Cells that are a value, or one of a list."""
-    found = pd.Series(False, index=cells.index)
-    for one in _members(condition):
-        found |= _equal(cells, one, score)
-    return found
+def _any_of(cells: pd.Series, condition: Any, score: str) -> np.ndarray:
+    """Whether each cell is a value, or one of a list."""
+    matches = np.zeros(len(cells), dtype=bool)
+    for value in _members(condition):
+        matches |= _equal(cells, value, score)
+    return matches
 
 
 def _members(condition: Any) -> list[Any]:
     """The values of a condition; alternatives one by one."""
     if not isinstance(condition, list):
         return [condition]
-    return [one for member in condition for one in _members(member)]
+    return [value for member in condition for value in _members(member)]
 
 
-def _equal(cells: pd.Series, value: Any, score: str) -> pd.Series:
-    """Cells that are a value: numbers as numbers, data sets with any encoder if none is named."""
+def _equal(cells: pd.Series, value: Any, score: str) -> np.ndarray:
+    """Whether each cell is a value; a data set without encoder is that with any."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return pd.to_numeric(cells, errors="coerce") == value
+        return pd.to_numeric(cells, errors="coerce").to_numpy() == value
     text = cells.astype(str)
     if cells.name == "dataset" and "@" not in str(value):
         text = text.str.split("@").str[0]  # partition fails where there are no cells
     if cells.name in ("method", "readout") and value == ANY_READOUT:
         value = score
-    return text == str(value)
+    return text.to_numpy() == str(value)
 
 
 def _absent(rows: pd.DataFrame, where: Mapping[str, Any], score: str) -> tuple[str, ...]:
     """The members of lists in ``where`` that no row with a number belongs to."""
     return tuple(
-        " or ".join(str(one) for one in _members(member))
+        " or ".join(str(value) for value in _members(member))
         for column, condition in where.items()
         if isinstance(condition, list)
         for member in condition
         if not _any_of(rows[column], member, score).any()
     )
-
-
-def counts(table: pd.DataFrame, column: str = "verdict") -> dict[str, int]:
-    """How many claims have each verdict, the best verdict first; their sum is all claims."""
-    return {verdict: int((table[column] == verdict).sum()) for verdict in VERDICTS}
-
-
-HEADINGS = {
-    "verdict": "Verdict",
-    "verdict_path": "With the path-integrated score",
-    "claim": "Claim",
-    "where": "Where",
-    "numbers": "Numbers",
-    "note": "Note",
-}
-
-ABOUT = (
-    "Every empirical claim of the paper, judged with its own score (nddv-terminal) and, beside it, "
-    "with the path-integrated one. Reproduced: it holds in all cases it names. Partly: in some, or "
-    "only within the spread (≈); a case that was not run does not count as one that holds. Not "
-    "reproduced: it fails in all that were run. Cases are the data sets, noise rates or sizes the "
-    "claim names; numbers are means ± standard deviation over seeds."
-)
-
-
-def claims_table(claims: Sequence[Claim], tables: Tables) -> pd.DataFrame:
-    """:func:`evaluate` with the paper's score, and ``verdict_path`` with the path-integrated."""
-    table = evaluate(claims, tables)
-    again = evaluate(claims, tables, PATH_SCORE)["verdict"]
-    table.insert(table.columns.get_loc("verdict") + 1, "verdict_path", again)
-    return table
-
-
-def write_claims(stem: str | Path, table: pd.DataFrame) -> list[Path]:
-    """Write the verdicts as .csv, .md and .html, with their counts; give the paths."""
-    text = table[list(HEADINGS)].rename(columns=HEADINGS)
-    told = ", ".join(f"{number} {verdict}" for verdict, number in counts(table).items())
-    footnote = f"{len(table)} claims: {told}. {ABOUT}"
-    return write_table(stem, table, text, "The claims of the paper", footnote)

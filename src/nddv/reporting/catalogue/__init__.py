@@ -1,0 +1,1 @@
+"""What the report consists of: one entry for each table and each figure."""

@@ -1,0 +1,1 @@
+"""The tables of the report, each a function of data frames and facts."""

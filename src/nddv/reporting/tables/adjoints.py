@@ -1,0 +1,42 @@
+"""How far the co-states grow from the terminal time back to the first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from nddv.reporting.frames import PROBLEM
+from nddv.reporting.numbers import NONE, number
+from nddv.reporting.registry import Result, Table
+
+
+def adjoint_norms(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One row per problem and seed: ``largest_ratio``, from the records of NDDV values.
+
+    A run without values has no ratio; ``note`` has the reason.
+    """
+    rows = []
+    for record in records:
+        dataset, n, corruption, _ = record["problem"].split("/")
+        problem = {"dataset": dataset, "n": int(n.removeprefix("n")), "corruption": corruption}
+        ratio = record.get("fit", {}).get("adjoint_growth")
+        note = record.get("gap", "")
+        rows.append({**problem, "seed": record["seed"], "largest_ratio": ratio, "note": note})
+    return pd.DataFrame(rows, columns=[*PROBLEM, "seed", "largest_ratio", "note"])
+
+
+def lay_out(entry: Table, table: pd.DataFrame) -> Result:
+    """One line of text per problem, all seeds in it."""
+    lines = []
+    for problem, runs in table.groupby(PROBLEM, sort=False):
+        ratios = runs["largest_ratio"].dropna()
+        cells = [
+            *map(str, problem),
+            number(ratios.max()) if len(ratios) else NONE,
+            ", ".join(number(ratio, 2) for ratio in ratios),
+            "; ".join(dict.fromkeys(note for note in runs["note"] if note)),
+        ]
+        lines.append(cells)
+    return Result(pd.DataFrame(lines, columns=[h for h in entry.columns.values() if h]))

@@ -1,0 +1,75 @@
+"""What certificates of pairs amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from nddv.reporting.frames import PROBLEM, Gaps, completed, over_seeds, widened, words
+
+SHARES = ["resolved", "agreement", "agreement_certified"]
+
+
+def certificates(rows: pd.DataFrame, gaps: Gaps = ()) -> pd.DataFrame:
+    """Shares of pairs with a certified order, and how many of the orders are right, over seeds."""
+    keys = [*PROBLEM, "game", "utility", "semivalue", "readout"]
+    summary = certificate_summary(rows, [*keys, "seed"])
+    of_pairs = [*keys, "pairs"]
+    wide = widened(summary, of_pairs, "bound", "certified")
+    bounds = [name for name in wide if name not in (*of_pairs, "seed")]
+    right = summary[summary["bound"] == "bernstein"]
+    wide = wide.merge(right[[*of_pairs, "seed", *SHARES]])
+    table = over_seeds(wide, of_pairs, [*bounds, *SHARES])
+    unscaled = rows[words(rows["note"]) != ""].groupby(keys)["seed"].nunique()
+    counts = table.join(unscaled.rename("unscaled"), on=keys)["unscaled"].fillna(0).astype(int)
+    notes = [
+        f"no positive factor fits in {count} of {runs} seeds" if count else ""
+        for count, runs in zip(counts, table["runs"], strict=True)
+    ]
+    return completed(table.assign(note=notes, title=table["readout"]), pd.DataFrame(), gaps=gaps)
+
+
+def certificate_summary(
+    rows: pd.DataFrame, by: Sequence[str] = ("readout", "semivalue")
+) -> pd.DataFrame:
+    """How many orders are certified, and whether they are right.
+
+    Parameters
+    ----------
+    rows : as ``nddv.audit.certificates.certify`` gives them, perhaps with further columns.
+    by : the columns that tell groups apart.
+
+    Returns
+    -------
+    One row per group and bound, in the order of the rows:
+
+    - the columns of ``by``, bound, and how many pairs there are;
+    - certified: the share of pairs whose order is certified;
+    - resolved: the share of pairs whose order the reference tells;
+    - agreement: the share of these, certified or not, that the score orders as the reference does;
+    - certified_resolved: how many of the certified pairs the reference tells the order of;
+    - agreement_certified: the share of those that agree; missing if there are none.
+    """
+    rows = rows.reset_index(drop=True)
+    agrees = rows["agrees"].astype("boolean")
+    bounds = [c.removeprefix("certified_") for c in rows.columns if c.startswith("certified_")]
+    summary = []
+    for key, group in rows.groupby(list(by), sort=False):
+        agreement = agrees[group.index].dropna().astype(float)
+        for bound in bounds:
+            certified = group[f"certified_{bound}"].astype(bool)
+            of_certified = agreement[certified[agreement.index]]
+            summary.append(
+                {
+                    **dict(zip(by, key, strict=True)),
+                    "bound": bound,
+                    "pairs": len(group),
+                    "certified": certified.mean(),
+                    "resolved": len(agreement) / len(group),
+                    "agreement": agreement.mean(),
+                    "certified_resolved": len(of_certified),
+                    "agreement_certified": of_certified.mean(),
+                }
+            )
+    return pd.DataFrame(summary)

@@ -1,0 +1,206 @@
+"""Detection of corrupted points: measured beside published, with chance levels and visible gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nddv.reporting.frames import NOT_RUN, PROBLEM, Gaps, in_paper, words
+from nddv.reporting.numbers import short, with_spread
+from nddv.reporting.registry import Result, Table
+from nddv.reporting.titles import CHANCE, title_of
+
+# Column of the scores file -> column of the table; each also gives a "<column>_sd" over seeds.
+MEASURED = {
+    "f1_budget": "f1",
+    "f1_two_means": "two_means",
+    "precision_two_means": "two_means_precision",
+    "recall_two_means": "two_means_recall",
+    "f1_two_means_at_least": "two_means_at_least",
+    "precision_two_means_at_least": "two_means_at_least_precision",
+    "recall_two_means_at_least": "two_means_at_least_recall",
+    "area": "area",
+    "auroc": "auroc",
+    "seconds": "seconds",
+}
+PUBLISHED = {"f1": "published", "sd": "published_sd", "area": "published_area"}
+EVERYTHING = f"{CHANCE}-everything"
+
+Problem = tuple[Any, ...]
+Lines = dict[str, dict[str, Any]]
+"""Rows of one problem by method."""
+
+
+def detection_table(
+    scores: pd.DataFrame,
+    published: pd.DataFrame,
+    methods: Mapping[str, Sequence[str]],
+    gaps: Gaps = (),
+) -> pd.DataFrame:
+    """Summarise scores per problem and method, and lay the published numbers beside them.
+
+    Parameters
+    ----------
+    scores : one row per problem, method and seed, as :mod:`nddv.evaluation.collect` writes them;
+        empty where nothing could be run.
+    published : dataset, n, corruption, method, title, f1, sd; perhaps area and note; empty where
+        the paper prints no numbers.
+    methods : the methods to show of each problem, ``dataset/n1000/corruption``.
+    gaps : what could not be run, or was left out.
+
+    Returns
+    -------
+    One row per problem and method; then the chance levels of the problem; then, as gaps with their
+    reason, what was left out and what the paper prints and this configuration did not run.
+    """
+    printed: dict[Problem, Lines] = {}
+    for line in published.to_dict("records"):
+        printed.setdefault(_problem(line), {})[line["method"]] = line
+    left_out: dict[Problem, Lines] = {}
+    absent: dict[Problem, str] = {}
+    for gap in gaps:
+        if "method" in gap:
+            line = {"runs": 0, "note": gap["reason"]}
+            left_out.setdefault(_problem(gap), {})[gap["method"]] = line
+        else:
+            absent[_problem(gap)] = gap["reason"]
+    tables: dict[Problem, Lines] = {}
+    for problem, group in scores.groupby(PROBLEM, sort=False) if len(scores) else ():
+        shown = group[group["method"].isin(methods["{}/n{}/{}".format(*problem)])]
+        lines = {name: _summary(runs) for name, runs in shown.groupby("method", sort=False)}
+        lines |= left_out.get(problem, {})
+        of_paper = printed.get(_in_paper(problem), {})
+        lines |= _not_run({m: of_paper[m] for m in of_paper if m not in lines}, NOT_RUN)
+        tables[problem] = lines | _chance(group)
+    known = {_in_paper(problem) for problem in [*tables, *absent]}
+    absent |= {problem: NOT_RUN for problem in printed if problem not in known}
+    for problem, reason in absent.items():
+        lines = _not_run(printed.get(_in_paper(problem), {}), reason)
+        tables[problem] = lines or {"all": {"runs": 0, "note": reason}}
+    rows = [
+        {
+            **dict(zip(PROBLEM, problem, strict=True)),
+            **{"method": method, "title": title_of(method), "note": ""},
+            **_numbers(printed.get(_in_paper(problem), {}).get(method, {})),
+            **line,
+        }
+        for problem, lines in tables.items()
+        for method, line in lines.items()
+    ]
+    columns = [*PROBLEM, "method", "title", "runs"]
+    for name in ("f1", "published", *list(MEASURED.values())[1:]):
+        columns += [name, f"{name}_sd"]
+    columns += ["published_area"] if "area" in published else []
+    return pd.DataFrame(rows).reindex(columns=[*columns, "note"])
+
+
+def _problem(row: Mapping[str, Any]) -> Problem:
+    return tuple(row[name] for name in PROBLEM)
+
+
+def _in_paper(problem: Problem) -> Problem:
+    return in_paper(problem[0]), *problem[1:]
+
+
+def _numbers(line: Mapping[str, Any]) -> dict[str, float]:
+    """What the paper prints of a method."""
+    return {name: line[key] for key, name in PUBLISHED.items() if key in line}
+
+
+def _not_run(lines: Lines, reason: str) -> Lines:
+    """Gaps for methods of the paper, under the titles it gives them; a note of the file is kept."""
+    gaps = {}
+    for method, line in lines.items():
+        note = line.get("note")
+        note = note if isinstance(note, str) else ""
+        # What has no definition cannot be run in any configuration.
+        said = note if note.startswith("undefined") else f"{reason} ({note})" if note else reason
+        gaps[method] = {"title": line["title"], "runs": 0, "note": said}
+    return gaps
+
+
+def _summary(runs: pd.DataFrame) -> dict[str, Any]:
+    """Means and spreads over the seeds that gave values, and a note about those that did not."""
+    reasons = words(runs["gap"])
+    good = runs[reasons == ""].reindex(columns=list(MEASURED)).rename(columns=MEASURED)
+    means, spreads = good.mean(), good.std(ddof=1).add_suffix("_sd")
+    failed = list(reasons[reasons != ""])
+    said = f"{len(failed)} of {len(runs)} seeds gave no values: {failed[0]}" if failed else ""
+    return {"runs": len(good), **means, **spreads, "note": said}
+
+
+def _chance(group: pd.DataFrame) -> Lines:
+    level = group.filter(like="chance_").mean()
+    two_means = level["chance_two_means"]
+    everything = level["chance_flag_everything"]
+    return {
+        CHANCE: {
+            "f1": level["chance_budget"],
+            "two_means": two_means,
+            "two_means_at_least": two_means,
+            "area": level["chance_area"],
+            "auroc": 0.5,
+            "note": "expectation",
+        },
+        EVERYTHING: {
+            "two_means": everything,
+            "two_means_at_least": everything,
+            "note": "not budget-matched",
+        },
+    }
+
+
+# ------------------------------------------------------------------ layout
+
+
+def lay_out(entry: Table, table: pd.DataFrame) -> Result:
+    """Lay the table out as the paper does: a row per method, a column per data set, rate or size.
+
+    The column of the problem without a heading goes across; the others stay in front where they
+    vary. Cells are ``**0.71 ± 0.03** [0.67]``; the letter of a gap is that of its reason in the
+    notes.
+    """
+    (across,) = (name for name in PROBLEM if not entry.columns[name])
+    shown = table[~table["method"].isin(["all", EVERYTHING])]
+    keys = [name for name in PROBLEM if name != across and shown[name].nunique() > 1]
+    best = shown[shown["method"] != CHANCE].groupby(PROBLEM)["f1"].max()
+    letters: dict[str, str] = {}
+    cells = [_cell(row, best.get(_problem(row), np.nan), letters) for _, row in shown.iterrows()]
+    titles = shown.groupby("method", sort=False)["title"].first()
+    # Chance stands last, whatever method only a later problem has.
+    places = {name: (name == CHANCE, i) for i, name in enumerate(titles.index)}
+    shown = shown.assign(cell=cells, place=shown["method"].map(places))
+    rows = []
+    for block, part in shown.groupby(keys, sort=False) if keys else [((), shown)]:
+        front = {entry.columns[key]: str(value) for key, value in zip(keys, block, strict=True)}
+        for _, of_method in part.sort_values("place").groupby("place"):
+            row = {**front, entry.columns["title"]: titles[of_method["method"].iloc[0]]}
+            rows.append(
+                row | dict(zip(of_method[across].astype(str), of_method["cell"], strict=True))
+            )
+    headings = [entry.columns[name] for name in (*keys, "title")]
+    columns = [*headings, *(str(value) for value in shown[across].unique())]
+    notes = [f"({letter}) {reason}." for reason, letter in letters.items()]
+    apart = table[table["method"] == "all"]
+    notes += [f"{r.dataset}, n = {r.n}, {r.corruption}: {r.note}." for r in apart.itertuples()]
+    return Result(pd.DataFrame(rows, columns=columns).fillna(""), tuple(notes))
+
+
+def _cell(row: pd.Series, best: float, letters: dict[str, str]) -> str:
+    """One number with its spread and the published one, or a gap with the letter of its reason."""
+    text = with_spread(row["f1"], row["f1_sd"])
+    if row["method"] != CHANCE:
+        if row["f1"] >= best:
+            text = f"**{text}**"
+        if row["note"]:
+            letter = letters.setdefault(row["note"].rstrip("."), _letter(len(letters)))
+            text += f" ({letter})"
+    return text if pd.isna(row["published"]) else f"{text} [{short(row['published'])}]"
+
+
+def _letter(i: int) -> str:
+    return ascii_lowercase[i] if i < 26 else _letter(i // 26 - 1) + ascii_lowercase[i % 26]

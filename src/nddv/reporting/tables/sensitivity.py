@@ -1,0 +1,72 @@
+"""Sensitivity of NDDV to one setting at a time (fig:ablation_study)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from nddv.methods.registry import VARIANT_READOUTS
+from nddv.methods.variants import split_variant
+from nddv.reporting.frames import PROBLEM, over_seeds, words
+
+KEYS = [*PROBLEM, "method", "parameter", "setting"]
+COLUMNS = [*KEYS, "is_default", "runs", "f1", "f1_sd", "area", "area_sd", "note"]
+
+
+def sensitivity_table(scores: pd.DataFrame, defaults: Mapping[str, float | str]) -> pd.DataFrame:
+    """Detection with one setting of NDDV changed at a time.
+
+    Parameters
+    ----------
+    scores : as :func:`nddv.evaluation.collect.detection_tables` writes them, with methods such as
+        ``nddv-path:interaction=10``. Other methods, and problems without any of these, are left
+        out. May be without rows and columns.
+    defaults : the default of every parameter to be shown; it is that of the plain readout.
+
+    Returns
+    -------
+    One row per problem, readout (``method``), parameter and setting, the default's (``is_default``)
+    among them for every parameter: runs, and the means and spreads over seeds of f1
+    (budget-matched) and area. Settings are texts, numbers too (``"0.01"``), so that they come back
+    from a file as they were; numbers are in order, after words. ``note`` says what failed.
+    """
+    if scores.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    rows = _by_setting(scores, {name: setting_text(usual) for name, usual in defaults.items()})
+    table = over_seeds(rows, [*KEYS, "is_default"], ["f1", "area"])
+    order = table.assign(
+        problem=table.groupby(PROBLEM, sort=False).ngroup(),
+        readout=table["method"].map(VARIANT_READOUTS.index),
+        place=table["parameter"].map(list(defaults).index),
+        number=pd.to_numeric(table["setting"], errors="coerce"),
+        learned=table["setting"] != "none",
+    )
+    order = order.sort_values(
+        ["problem", "readout", "place", "number", "learned"], kind="stable", na_position="first"
+    )
+    return table.loc[order.index, COLUMNS].reset_index(drop=True)
+
+
+def setting_text(setting: float | str) -> str:
+    """A setting as it is written: 1.0 and 1 are the same."""
+    return setting if isinstance(setting, str) else f"{setting:g}"
+
+
+def _by_setting(scores: pd.DataFrame, defaults: Mapping[str, str]) -> pd.DataFrame:
+    """Scores of the readouts with parameter, setting and is_default; the plain ones of each."""
+    own = scores[scores["method"].str.partition(":")[0].isin(VARIANT_READOUTS)]
+    pairs = [split_variant(name) for name in own["method"]]
+    own = own.rename(columns={"f1_budget": "f1"}).assign(
+        method=[base for base, _ in pairs],
+        parameter=[change.parameter if change else None for _, change in pairs],
+        setting=[setting_text(change.setting) if change else None for _, change in pairs],
+        gap=words(own["gap"]),
+    )
+    changed = own[own["parameter"].isin(defaults)]
+    plain = own[own["parameter"].isna()].merge(changed[PROBLEM].drop_duplicates(), on=PROBLEM)
+    each = [plain.assign(parameter=name, setting=text) for name, text in defaults.items()]
+    rows = pd.concat([*each, changed], ignore_index=True)
+    rows["is_default"] = rows["setting"] == rows["parameter"].map(defaults)
+    # A variant that is set to the default is the plain readout again.
+    return rows.drop_duplicates([*KEYS, "seed"])
