@@ -22,25 +22,17 @@ configfile: os.path.join(workflow.basedir, "config", "encoders.yaml")
 configfile: os.path.join(workflow.basedir, "config", "methods.yaml")
 
 
-include: "workflow/rules/checks_common.smk"
-
-
 report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/experiments_common.smk"
-include: "workflow/rules/parts_common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/problems.smk"
 include: "workflow/rules/values.smk"
-include: "workflow/rules/audits_common.smk"
 include: "workflow/rules/audits.smk"
 include: "workflow/rules/evaluation.smk"
-include: "workflow/rules/scaling_common.smk"
+include: "workflow/rules/anatomy.smk"
 include: "workflow/rules/scaling.smk"
-include: "workflow/rules/figures_common.smk"
-include: "workflow/rules/figures.smk"
 include: "workflow/rules/reporting.smk"
 
 
@@ -51,54 +43,14 @@ onstart:
 rule all:
     default_target: True
     input:
-        [part_files(part) for part in config["parts"]],
+        [PLAN.part_files(part) for part in config["parts"]],
 
 
-rule detection:
-    input:
-        part_files("detection"),
+# Every part of the report is a target of its own: `snakemake audits`.
+for part in PLAN.parts:
 
-
-rule experiments:
-    input:
-        part_files("experiments"),
-
-
-rule sensitivity:
-    input:
-        part_files("sensitivity"),
-
-
-rule curation:
-    input:
-        part_files("curation"),
-
-
-rule groups:
-    input:
-        part_files("groups"),
-
-
-rule audits:
-    input:
-        part_files("audits"),
-
-
-rule scaling:
-    input:
-        part_files("scaling"),
-
-
-rule pictures:
-    input:
-        part_files("pictures"),
-
-
-rule claims:
-    input:
-        part_files("claims"),
-
-
-rule page:
-    input:
-        part_files("page"),
+    rule:
+        name:
+            part
+        input:
+            PLAN.part_files(part),

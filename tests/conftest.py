@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 # Before numpy or torch is imported anywhere, and inherited by the processes that tests start.
@@ -65,6 +66,34 @@ def real_table(data_folder):
         return load_dataset(name, entry, encoders.get(encoder), allowed=["local"], progress=False)
 
     return load
+
+
+def overlaid(config, overlay):
+    """As Snakemake overlays a configuration: mappings are merged, all else is replaced."""
+    if not (isinstance(config, dict) and isinstance(overlay, dict)):
+        return deepcopy(overlay)
+    return {
+        key: overlaid(config.get(key), overlay[key]) if key in overlay else config[key]
+        for key in [*config, *(key for key in overlay if key not in config)]
+    }
+
+
+@pytest.fixture(scope="session")
+def configuration():
+    """A function that reads the project's configuration, with overlays: files or dicts."""
+    from nddv.support.schemas import read_yaml
+
+    folder = Path(__file__).parents[1] / "config"
+
+    def read(*overlays):
+        parts = ["config", "datasets", "encoders", "methods", *overlays]
+        config = {}
+        for part in parts:
+            own = read_yaml(folder / f"{part}.yaml") if isinstance(part, str) else part
+            config = overlaid(config, own)
+        return config
+
+    return read
 
 
 @pytest.fixture(scope="session")

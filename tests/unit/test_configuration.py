@@ -7,46 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from nddv.estimator.validation import CHOICES, LARGEST
+from nddv.methods.settings import schema as settings_schema
 from nddv.support.schemas import ConfigurationError, check, read_schema, read_yaml, shown
 from nddv.workflow.configuration import check_configuration
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
-FILES = ("config", "datasets", "encoders", "methods")
 
 ONE = {"dataset": "2dplanes", "n": 60, "corruption": "label10"}
 GRID = {"datasets": ["2dplanes"], "n": [60], "corruptions": ["label10"], "methods": ["random"]}
 TIMING = {"n": [60], "features": [4], "valid": ["fixed"], "methods": ["loo"]}
 
 
-@pytest.fixture(scope="module")
-def whole():
-    return {key: part for name in FILES for key, part in read_yaml_of(name).items()}
-
-
-def read_yaml_of(name):
-    return read_yaml(ROOT / "config" / f"{name}.yaml")
-
-
-def overlaid(config, overlay):
-    """As Snakemake overlays a configuration: mappings are merged, all else is replaced."""
-    if not (isinstance(config, dict) and isinstance(overlay, dict)):
-        return deepcopy(overlay)
-    return {
-        key: overlaid(config.get(key), overlay[key]) if key in overlay else config[key]
-        for key in [*config, *(key for key in overlay if key not in config)]
-    }
-
-
 @pytest.mark.parametrize("overlays", [(), ("embedded",), ("embedded", "quick")])
-def test_the_configurations_of_the_project_are_right(whole, overlays):
-    config = whole
-    for name in overlays:
-        config = overlaid(config, read_yaml_of(name))
+def test_the_configurations_of_the_project_are_right(configuration, overlays):
+    config = configuration(*overlays)
     before = deepcopy(config)
-    check_configuration(config, SCHEMAS)
+    check_configuration(config, ROOT)
     assert config == before
+
+
+def test_a_configuration_needs_no_settings(configuration):
+    check_configuration({**configuration(), "settings": {}}, ROOT)
 
 
 def problem(**changes):
@@ -93,9 +75,9 @@ OWN = {"source": "csv", "path": "none.csv", "target": "y"}
             {"encoders": {"minilm": {"settings": {"max_tokenz": 3}}}},
             "encoders.minilm.settings.max_tokenz: unknown key; did you mean 'max_tokens'?",
         ),
+        ({"settings": {"lavas": {}}}, "settings.lavas: unknown key; did you mean 'lava'?"),
         ({"settings": {1: {}}}, "settings: the key 1 is not text: put it in quotes"),
         # names
-        ({"parts": ["detecton"]}, "parts[0]: unknown name 'detecton'; did you mean 'detection'?"),
         ({"sources": ["web"]}, "sources[0]: unknown name 'web'; known: local, official, package"),
         (problem(dataset="3dplanes"), "problems[0].dataset: unknown data set '3dplanes'; did you"),
         (problem(dataset="bbc"), "problems[0].dataset: bbc holds texts and needs an encoder: wri"),
@@ -159,6 +141,13 @@ OWN = {"source": "csv", "path": "none.csv", "target": "y"}
             {"sensitivity": {"grid": {"meta_size": [1000]}}},
             "sensitivity.grid.meta_size[0]: meta_size must be a whole number from 1 to 100, not",
         ),
+        ({"settings": {"knn-shapley": {"k": 0}}}, "knn-shapley.k: must be at least 1, not 0"),
+        ({"settings": {"lava": {"entropy": 1e9}}}, "lava.entropy: must be at most 1000000, not"),
+        ({"settings": {"loo": {"utility": "f1"}}}, "settings.loo.utility: unknown name 'f1'; kn"),
+        ({"settings": {"cs-shapley": {"utility": "accuracy"}}}, "cs-shapley.utility: unknown key"),
+        ({"settings": {"ame": {"rates": [0.2, 1]}}}, "ame.rates[1]: must be below 1, not 1"),
+        ({"settings": {"du-shapley": {"num_pools": 3}}}, "num_pools: must be a multiple of 2"),
+        ({"settings": {"data-oob": {"soft": "no"}}}, "soft: must be true or false, not 'no'"),
         ({"settings": 3}, "settings: must be a mapping of keys to values, not 3"),
         ({"corrupt_valid": "yes"}, "corrupt_valid: must be true or false, not 'yes'"),
         # what belongs together
@@ -180,9 +169,9 @@ OWN = {"source": "csv", "path": "none.csv", "target": "y"}
         ({"datasets": {"a b": OWN}}, "datasets: 'a b' does not fit: Names have letters"),
     ],
 )
-def test_a_mistake_is_one_line_with_its_key(whole, overlay, message):
+def test_a_mistake_is_one_line_with_its_key(configuration, overlay, message):
     with pytest.raises(ConfigurationError) as caught:
-        check_configuration(overlaid({**whole, "problems": [ONE]}, overlay), SCHEMAS)
+        check_configuration(configuration({"problems": [ONE]}, overlay), ROOT)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -198,21 +187,13 @@ def test_every_number_of_the_schemas_has_bounds():
                 yield from numbers(part, f"{where}.{key}")
 
     free = {"anyOf", "values", "grid"}  # of an alternative, or checked elsewhere
-    for name in FILES:
-        for where, schema in numbers(read_schema(SCHEMAS / f"{name}.schema.yaml"), name):
+    names = ("config", "datasets", "encoders")
+    files = {name: read_schema(SCHEMAS / f"{name}.schema.yaml") for name in names}
+    for name, whole in {**files, "settings": settings_schema()}.items():
+        for where, schema in numbers(whole, name):
             if not free & set(where.split(".")):
                 assert {"minimum", "exclusiveMinimum"} & set(schema), where
                 assert {"maximum", "exclusiveMaximum"} & set(schema), where
-
-
-def test_settings_of_nddv_have_the_choices_and_limits_of_the_estimator():
-    settings = read_schema(SCHEMAS / "methods.schema.yaml")["properties"]["nddv"]["properties"]
-    for name, schema in settings.items():
-        (schema, *_) = schema.get("anyOf", [schema])
-        if "enum" in schema:
-            assert set(schema["enum"]) == set(CHOICES[name]), name
-        elif schema["type"] == "integer":
-            assert schema["maximum"] == LARGEST, name
 
 
 def test_a_file_that_is_not_yaml_is_named(tmp_path):

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nddv.reporting.claims import read_claims
+from nddv.reporting.claims import check_claims
+from nddv.reporting.contents import find_table
 from nddv.support.schemas import ConfigurationError, read_yaml
 from nddv.workflow.configuration import check_configuration
 
@@ -57,6 +58,11 @@ def copied(content):
 WHOLE = small_configuration()
 CLAIMS = ROOT / "config" / "claims.yaml"
 SOME_CLAIMS = {"claims": read_yaml(CLAIMS)["claims"][:4]}
+
+
+def columns(name):
+    return find_table({}, name).columns
+
 
 SCALARS = st.one_of(
     st.none(),
@@ -128,7 +134,7 @@ def misspelt(draw, word):
 @given(config=altered(lambda: WHOLE))
 def test_a_configuration_is_accepted_or_refused_in_one_line(says_why, config):
     try:
-        check_configuration(config, SCHEMAS)
+        check_configuration(config, ROOT)
     except ConfigurationError as error:
         refused = error
     else:
@@ -143,7 +149,7 @@ def test_a_configuration_is_accepted_or_refused_in_one_line(says_why, config):
 @given(config=VALUES)
 def test_what_is_no_configuration_is_refused(says_why, config):
     with pytest.raises(ConfigurationError) as caught:
-        check_configuration(config, SCHEMAS)
+        check_configuration(config, ROOT)
     says_why(caught.value)
 
 
@@ -152,7 +158,7 @@ def test_what_is_no_configuration_is_refused(says_why, config):
 def test_claims_are_accepted_or_refused_in_one_line(says_why, monkeypatch, content):
     monkeypatch.setattr("nddv.reporting.claims.read_yaml", lambda path: content)
     try:
-        read_claims(CLAIMS, SCHEMAS / "claims.schema.yaml", WHOLE["datasets"])
+        check_claims(CLAIMS, SCHEMAS / "claims.schema.yaml", WHOLE["datasets"], columns)
     except ConfigurationError as error:
         refused = error
     else:

@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 
 from nddv.audit.stability import CHECKS
-from nddv.reporting.audits import TABLES
+from nddv.reporting.catalogue.audits import AUDITS
 
+TABLES = [entry.name for entry in AUDITS]
 STABILITY = "stability_score_gap_transfer"  # the quickest
 TARGETS = [
     *(f"reports/tables/{table}.md" for table in TABLES),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import subprocess
 import sys
 import tomllib
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from nddv.methods.registry import METHODS
-from nddv.methods.valuation import GAME_SETTINGS
+from nddv.methods.settings import defaults
 from nddv.problems.formulas import FORMULAS
 from nddv.problems.make import SIDE_SIZES
 from nddv.problems.readers import READERS, SCIKIT_LEARN
@@ -27,10 +25,6 @@ from nddv.reporting.contents import read_report, shown
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
 OVERLAYS = ("config", "embedded", "quick")
-# Where the workflow departs from a function's default; config/methods.yaml says why.
-BUDGETS = {("du-shapley", "num_pools"): 20}
-# What the workflow sets by itself, from the problem and the machine.
-NOT_SETTINGS = {"readout", "task", "random_state", "device", "progress"}
 
 
 def read(path):
@@ -44,8 +38,7 @@ def config(name):
 @pytest.fixture(scope="module")
 def schema():
     return {
-        name: read(SCHEMAS / f"{name}.schema.yaml")
-        for name in ("config", "datasets", "encoders", "methods")
+        name: read(SCHEMAS / f"{name}.schema.yaml") for name in ("config", "datasets", "encoders")
     }
 
 
@@ -87,36 +80,14 @@ def test_config_and_schema_name_the_same_keys(schema):
         assert set(properties[name]["properties"]) == set(keys[name])
 
 
-def test_methods_in_schema_and_library_are_the_same(schema):
+def test_the_configuration_names_every_method():
     assert config("config")["methods"] == list(METHODS)
-    shared = {"nddv" if name.startswith("nddv-") else name for name in METHODS}
-    assert set(schema["methods"]["properties"]) == set(config("methods")["settings"]) == shared
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if not name.startswith("nddv-")])
-def test_settings_of_a_baseline_are_described_and_fit_its_function(schema, method):
-    settings = config("methods")["settings"][method]
-    described = set(schema["methods"]["properties"][method]["properties"])
-    assert set(settings) <= described
-    module, _, name = METHODS[method].function.partition(":")
-    parameters = inspect.signature(getattr(import_module(module), name)).parameters
-    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
-        return  # handed on; test_methods runs them
-    defaults = {key: one.default for key, one in parameters.items() if one.default is not one.empty}
-    game = set(GAME_SETTINGS) if {"game", "class_accuracies"} & set(parameters) else set()
-    assert described <= set(defaults) | game
-    for key in set(settings) & set(defaults):
-        expected = BUDGETS.get((method, key), defaults[key])
-        assert settings[key] == (list(expected) if isinstance(expected, tuple) else expected)
-
-
-def test_nddv_settings_are_the_defaults_of_the_estimator(schema):
-    from nddv import NDDV
-
-    parameters = NDDV().get_params()
-    defaults = {name: value for name, value in parameters.items() if name not in NOT_SETTINGS}
-    assert config("methods")["settings"]["nddv"] == defaults
-    assert set(schema["methods"]["properties"]["nddv"]["properties"]) == set(defaults)
+def test_the_configuration_repeats_no_default():
+    for method, settings in config("methods")["settings"].items():
+        for key, value in settings.items():
+            assert value != defaults(method)[key], (method, key)
 
 
 def test_data_sets_that_need_no_file_are_known_to_the_library_by_name():

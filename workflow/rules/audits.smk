@@ -3,7 +3,7 @@
 
 rule audit_marginals:
     input:
-        problem=PROBLEM_FILE,
+        problem=f"results/problems/{ADDRESS}/problem.npz",
     output:
         marginals=f"results/audits/{ADDRESS}/marginals.npz",
         record=f"results/audits/{ADDRESS}/marginals.json",
@@ -18,7 +18,7 @@ rule audit_marginals:
         mem_mb=growing(4000),
         runtime=growing(120),
     params:
-        settings={**audit_settings("marginals"), **GAME},
+        settings={**PLAN.audit_settings("marginals"), **config["audits"]["game"]},
         sources=source_hash("audit.marginals", "coalitions"),
     message:
         "Marginals of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"
@@ -31,7 +31,7 @@ rule audit_scores:
         marginals=for_seeds(f"results/audits/{ADDRESS}/marginals.npz"),
         values=expand(
             f"results/values/{ADDRESS}/{{method}}.npz",
-            method=AUDIT_METHODS,
+            method=PLAN.audit_methods,
             seed=SEEDS,
             allow_missing=True,
         ),
@@ -51,7 +51,7 @@ rule audit_scores:
         runtime=growing(10),
     params:
         seeds=SEEDS,
-        calibration=AUDITS["calibration"],
+        calibration=config["audits"]["calibration"],
         sources=source_hash("audit.run"),
     message:
         "Error terms and ranks of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
@@ -61,9 +61,13 @@ rule audit_scores:
 
 rule audit_certificates:
     input:
-        problem=PROBLEM_FILE,
+        problem=f"results/problems/{ADDRESS}/problem.npz",
         marginals=f"results/audits/{ADDRESS}/marginals.npz",
-        values=AUDIT_VALUES,
+        values=expand(
+            f"results/values/{ADDRESS}/{{method}}.npz",
+            method=PLAN.audit_methods,
+            allow_missing=True,
+        ),
     output:
         rows=f"results/audits/{ADDRESS}/certificates.csv",
     log:
@@ -78,9 +82,9 @@ rule audit_certificates:
         runtime=growing(60),
     params:
         settings={
-            **AUDITS["certificates"],
-            **GAME,
-            "calibration": AUDITS["calibration"],
+            **config["audits"]["certificates"],
+            **config["audits"]["game"],
+            "calibration": config["audits"]["calibration"],
         },
         sources=source_hash("audit.run", "coalitions"),
     message:
@@ -91,8 +95,12 @@ rule audit_certificates:
 
 rule audit_retraining:
     input:
-        problem=PROBLEM_FILE,
-        values=AUDIT_VALUES,
+        problem=f"results/problems/{ADDRESS}/problem.npz",
+        values=expand(
+            f"results/values/{ADDRESS}/{{method}}.npz",
+            method=PLAN.audit_methods,
+            allow_missing=True,
+        ),
     output:
         fidelity=f"results/audits/{ADDRESS}/retraining/fidelity.csv",
         datamodelling=f"results/audits/{ADDRESS}/retraining/datamodelling.csv",
@@ -112,8 +120,8 @@ rule audit_retraining:
     params:
         nddv=NDDV_SETTINGS,
         settings={
-            **audit_settings("retraining"),
-            "alpha": AUDITS["certificates"]["alpha"],
+            **PLAN.audit_settings("retraining"),
+            "alpha": config["audits"]["certificates"]["alpha"],
         },
         sources=source_hash("audit.run"),
     message:
@@ -124,7 +132,7 @@ rule audit_retraining:
 
 rule audit_bridge:
     input:
-        problem=PROBLEM_FILE,
+        problem=f"results/problems/{ADDRESS}/problem.npz",
     output:
         rows=f"results/audits/{ADDRESS}/bridge.csv",
     log:
@@ -140,7 +148,7 @@ rule audit_bridge:
         gpu=1,
     params:
         nddv=NDDV_SETTINGS,
-        settings=audit_settings("bridge"),
+        settings=PLAN.audit_settings("bridge"),
         sources=source_hash("audit.run"),
     message:
         "Bridge budget of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"
@@ -156,7 +164,7 @@ rule audit_stability:
     benchmark:
         "results/benchmarks/audit_stability/{check}.tsv"
     wildcard_constraints:
-        check="|".join(STABILITY_CHECKS),
+        check="|".join(PLAN.stability_checks),
     conda:
         "../../envs/torch.yaml"
     threads: 1

@@ -24,7 +24,7 @@ rule fetch_dataset:
     params:
         entry=dataset_entry,
         encoder=encoder_entry,
-        allowed=ALLOWED,
+        allowed=PLAN.allowed_sources,
         sources=source_hash("problems.fetch", "problems.registry"),
     message:
         "Files of {wildcards.dataset}"
@@ -34,15 +34,17 @@ rule fetch_dataset:
 
 rule load_dataset:
     input:
-        files="results/data/{table}/files.json",
+        files="results/data/{dataset}/files.json",
     output:
-        features="results/data/{table}/features.npy",
-        labels="results/data/{table}/labels.npz",
-        summary="results/data/{table}/summary.json",
+        features="results/data/{dataset}/features.npy",
+        labels="results/data/{dataset}/labels.npz",
+        summary="results/data/{dataset}/summary.json",
     log:
-        "results/logs/load_dataset/{table}.log",
+        "results/logs/load_dataset/{dataset}.log",
     benchmark:
-        "results/benchmarks/load_dataset/{table}.tsv"
+        "results/benchmarks/load_dataset/{dataset}.tsv"
+    wildcard_constraints:
+        dataset="[A-Za-z0-9_-]+",
     conda:
         "../../envs/data.yaml"
     threads: 1
@@ -50,27 +52,23 @@ rule load_dataset:
         mem_mb=growing(4000),
         runtime=growing(30),
     params:
-        name="{table}",
         entry=dataset_entry,
         encoder=encoder_entry,
         sources=source_hash("problems.datasets"),
     message:
-        "Table {wildcards.table}"
+        "Data set {wildcards.dataset}"
     script:
         "../scripts/load_dataset.py"
 
 
-rule encode_dataset:
-    input:
-        files="results/data/{collection}@{encoder}/files.json",
-    output:
-        features="results/data/{collection}@{encoder}/features.npy",
-        labels="results/data/{collection}@{encoder}/labels.npz",
-        summary="results/data/{collection}@{encoder}/summary.json",
+# Documents and pictures: the name carries the encoder.
+use rule load_dataset as encode_dataset with:
     log:
-        "results/logs/encode_dataset/{collection}@{encoder}.log",
+        "results/logs/encode_dataset/{dataset}.log",
     benchmark:
-        "results/benchmarks/encode_dataset/{collection}@{encoder}.tsv"
+        "results/benchmarks/encode_dataset/{dataset}.tsv"
+    wildcard_constraints:
+        dataset="[A-Za-z0-9_-]+@[A-Za-z0-9_-]+",
     conda:
         "../../envs/encode.yaml"
     threads: 8
@@ -79,12 +77,10 @@ rule encode_dataset:
         runtime=growing(480),
         gpu=1,
     params:
-        name="{collection}@{encoder}",
         entry=dataset_entry,
         encoder=encoder_entry,
-        encoder_code=encoder_code,
+        # also of an encoder that is the user's own, so that a change of it is noticed
+        encoder_code=lambda wildcards: code_hash(encoder_entry(wildcards)["function"]),
         sources=source_hash("problems.datasets", "problems.encoders"),
     message:
-        "{wildcards.collection}, encoded by {wildcards.encoder}"
-    script:
-        "../scripts/load_dataset.py"
+        "Encoding {wildcards.dataset}"

@@ -19,7 +19,7 @@ rule make_problems:
         mem_mb=growing(2000),
         runtime=growing(5),
     params:
-        options=problem_options,
+        options=lambda wildcards: PLAN.problem_options(PROBLEM.format(**wildcards)),
         seeds=SEEDS,
         sources=source_hash("problems.make"),
     message:

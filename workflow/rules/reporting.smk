@@ -1,293 +1,39 @@
-"""Reporting: the tables and figures of the report."""
+"""The report. What a table or figure is, and what it reads, stands in nddv.reporting.catalogue."""
 
 
-rule dataset_table:
+def entry_sources(entry, *modules):
+    """The code that makes a table or figure."""
+    return source_hash(entry.module, "reporting.inputs", *modules)
+
+
+def category(wildcards, params):
+    """Where Snakemake's report shows a table or figure."""
+    return params.entry.part.capitalize()
+
+
+def labels(wildcards, params):
+    """What Snakemake's report calls it."""
+    return {"content": params.entry.title}
+
+
+rule table:
     input:
-        summaries=expand("results/data/{dataset}/summary.json", dataset=DATASETS),
-        published=project_file("config/paper/datasets.csv"),
+        unpack(lambda wildcards: PLAN.inputs(PLAN.tables[wildcards.table])),
     output:
-        csv="reports/tables/datasets.csv",
-        markdown="reports/tables/datasets.md",
-        html=report(
-            "reports/tables/datasets.html",
-            caption="../report/dataset_table.rst",
-            category="Data sets",
-            labels={"content": "Data sets, measured and as the paper prints them"},
+        csv=report(
+            "reports/tables/{table}.csv",
+            caption="../report/entry.rst",
+            category=category,
+            labels=labels,
         ),
-        tex="reports/tables/datasets.tex",
-    log:
-        "results/logs/dataset_table.log",
-    benchmark:
-        "results/benchmarks/dataset_table.tsv"
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        config=config_hash([config["datasets"], config["encoders"], config["problems"]]),
-        problems=PROBLEMS,
-        sizes=config["sizes"],
-        gaps=GAPS,
-        sources=source_hash("support.files", "reporting.datasets", "reporting.tables"),
-    message:
-        "Table of data sets"
-    script:
-        "../scripts/dataset_table.py"
-
-
-rule detection_table:
-    input:
-        unpack(experiment_input),
-    output:
-        csv="reports/tables/{experiment}.csv",
-        markdown="reports/tables/{experiment}.md",
-        html=report(
-            "reports/tables/{experiment}.html",
-            caption="../report/detection_table.rst",
-            category="Corrupted-sample detection",
-            labels={"content": "{experiment}"},
-        ),
-        tex="reports/tables/{experiment}.tex",
-    log:
-        "results/logs/detection_table/{experiment}.log",
-    benchmark:
-        "results/benchmarks/detection_table/{experiment}.tsv"
-    wildcard_constraints:
-        experiment="|".join(EXPERIMENTS),
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        title=lambda wildcards: EXPERIMENTS[wildcards.experiment]["title"],
-        across=lambda wildcards: EXPERIMENTS[wildcards.experiment]["across"],
-        methods=experiment_methods,
-        gaps=experiment_gaps,
-        config=config_hash(config),
-        seeds=SEEDS,
-        corrupt_valid=config["corrupt_valid"],
-        sources=source_hash("support.files", "reporting.detection"),
-    message:
-        "Table {wildcards.experiment}"
-    script:
-        "../scripts/detection_table.py"
-
-
-rule leaders_table:
-    input:
-        scores=for_problems(f"results/evaluation/{PROBLEM}/detection.csv"),
-    output:
-        csv="reports/tables/leaders.csv",
-        markdown="reports/tables/leaders.md",
-        html=report(
-            "reports/tables/leaders.html",
-            caption="../report/leaders.rst",
-            category="Corrupted-sample detection",
-            labels={"content": "leaders"},
-        ),
-        tex="reports/tables/leaders.tex",
-    log:
-        "results/logs/leaders_table.log",
-    benchmark:
-        "results/benchmarks/leaders_table.tsv"
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        methods=config["methods"],
-        config=config_hash(config),
-        seeds=SEEDS,
-        corrupt_valid=config["corrupt_valid"],
-        sources=source_hash("reporting.leaders"),
-    message:
-        "Table of the leaders"
-    script:
-        "../scripts/leaders_table.py"
-
-
-rule sensitivity_table:
-    input:
-        scores=f"results/evaluation/{PROBLEM.format(**SENSITIVITY)}/detection.csv",
-    output:
-        csv="reports/tables/sensitivity.csv",
-        markdown="reports/tables/sensitivity.md",
-        html=report(
-            "reports/tables/sensitivity.html",
-            caption="../report/sensitivity.rst",
-            category="Sensitivity",
-            labels={"content": "One setting changed at a time"},
-        ),
-        tex="reports/tables/sensitivity.tex",
-    log:
-        "results/logs/sensitivity_table.log",
-    benchmark:
-        "results/benchmarks/sensitivity_table.tsv"
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        defaults={
-            parameter: NDDV_DEFAULTS[parameter]
-            for parameter in config["sensitivity"]["grid"]
-        },
-        config=config_hash(config),
-        seeds=SEEDS,
-        corrupt_valid=config["corrupt_valid"],
-        sources=source_hash("reporting.sensitivity"),
-    message:
-        "Table of the sensitivity"
-    script:
-        "../scripts/sensitivity_table.py"
-
-
-rule adjoint_norms:
-    input:
-        records=[
-            f"results/values/{PROBLEM.format(**problem)}/seed{seed}/nddv-terminal.json"
-            for problem in PROBLEMS
-            if "nddv-terminal" in methods_of(problem)
-            for seed in SEEDS
-        ],
-    output:
-        csv="reports/tables/adjoint_norms.csv",
-        markdown="reports/tables/adjoint_norms.md",
-        html=report(
-            "reports/tables/adjoint_norms.html",
-            caption="../report/adjoint_norms.rst",
-            category="Sensitivity",
-            labels={"content": "Growth of the co-states"},
-        ),
-        tex="reports/tables/adjoint_norms.tex",
-    log:
-        "results/logs/adjoint_norms.log",
-    benchmark:
-        "results/benchmarks/adjoint_norms.tsv"
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        config=config_hash(config),
-        seeds=SEEDS,
-        corrupt_valid=config["corrupt_valid"],
-        sources=source_hash("reporting.adjoints"),
-    message:
-        "Table of the growth of the co-states"
-    script:
-        "../scripts/adjoint_norms.py"
-
-
-rule audit_table:
-    input:
-        unpack(audit_table_input),
-    output:
-        csv="reports/tables/{audit}.csv",
-        markdown="reports/tables/{audit}.md",
-        html=report(
-            "reports/tables/{audit}.html",
-            caption="../report/audit_table.rst",
-            category="Audits",
-            labels={"content": "{audit}"},
-        ),
-        tex="reports/tables/{audit}.tex",
-    log:
-        "results/logs/audit_table/{audit}.log",
-    benchmark:
-        "results/benchmarks/audit_table/{audit}.tsv"
-    wildcard_constraints:
-        audit="|".join(AUDIT_TABLES),
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        kinds=lambda wildcards: AUDIT_TABLES[wildcards.audit][2],
-        title=lambda wildcards: AUDIT_TABLES[wildcards.audit][0],
-        gaps=audit_gaps,
-        config=config_hash([AUDITS, config["settings"]]),
-        seeds=SEEDS,
-        corrupt_valid=config["corrupt_valid"],
-        sources=source_hash(
-            "reporting.audits", "reporting.certificates", "audit.errors"
-        ),
-    message:
-        "Table {wildcards.audit}"
-    script:
-        "../scripts/audit_table.py"
-
-
-rule curation_table:
-    input:
-        scores=for_problems(f"results/evaluation/{PROBLEM}/curation.csv", CURATED),
-    output:
-        csv="reports/tables/curation.csv",
-        markdown="reports/tables/curation.md",
-        html=report(
-            "reports/tables/curation.html",
-            caption="../report/curation.rst",
-            category="Removal and addition",
-            labels={"content": "Areas between the curves and random orders"},
-        ),
-        tex="reports/tables/curation.tex",
-    log:
-        "results/logs/curation_table.log",
-    benchmark:
-        "results/benchmarks/curation_table.tsv"
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        gaps=GAPS,
-        config=config_hash(config),
-        seeds=SEEDS,
-        corrupt_valid=config["corrupt_valid"],
-        sources=source_hash("reporting.curation"),
-    message:
-        "Table of removal and addition"
-    script:
-        "../scripts/curation_table.py"
-
-
-rule groups_table:
-    input:
-        summaries=lambda wildcards: for_problems(
-            f"results/evaluation/{PROBLEM}/groups_summary.csv",
-            GROUP_TABLES[wildcards.table][1],
-        ),
-        published=lambda wildcards: project_file(f"config/paper/{wildcards.table}.csv"),
-    output:
-        csv="reports/tables/{table}.csv",
         markdown="reports/tables/{table}.md",
-        html=report(
-            "reports/tables/{table}.html",
-            caption="../report/groups.rst",
-            category="Groups",
-            labels={"content": "{table}"},
-        ),
-        tex="reports/tables/{table}.tex",
+        record="results/tables/{table}.json",
     log:
-        "results/logs/groups_table/{table}.log",
+        "results/logs/table/{table}.log",
     benchmark:
-        "results/benchmarks/groups_table/{table}.tsv"
+        "results/benchmarks/table/{table}.tsv"
     wildcard_constraints:
-        table="|".join(GROUP_TABLES),
+        table="|".join(PLAN.tables),
     conda:
         "../../envs/report.yaml"
     threads: 1
@@ -295,37 +41,32 @@ rule groups_table:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        title=lambda wildcards: GROUP_TABLES[wildcards.table][0],
-        gaps=GAPS,
-        config=config_hash(config),
-        seeds=SEEDS,
-        corrupt_valid=config["corrupt_valid"],
-        sources=source_hash("reporting.groups"),
+        entry=lambda wildcards: PLAN.tables[wildcards.table],
+        facts=lambda wildcards: PLAN.told(PLAN.tables[wildcards.table]),
+        provenance=PLAN.provenance,
+        sources=lambda wildcards: entry_sources(
+            PLAN.tables[wildcards.table], "reporting.writing"
+        ),
     message:
         "Table {wildcards.table}"
     script:
-        "../scripts/groups_table.py"
+        "../scripts/table.py"
 
 
-rule claims_table:
+# On demand: snakemake reports/tables/leaders.tex
+rule table_as:
     input:
-        claims=project_file("config/claims.yaml"),
-        schema=project_file("workflow/schemas/claims.schema.yaml"),
-        tables=of_all_parts("tables", ".csv"),
+        csv="reports/tables/{table}.csv",
+        record="results/tables/{table}.json",
     output:
-        csv="reports/tables/claims.csv",
-        markdown="reports/tables/claims.md",
-        html=report(
-            "reports/tables/claims.html",
-            caption="../report/claims.rst",
-            category="Claims",
-            labels={"content": "A verdict on every claim of the paper"},
-        ),
-        tex="reports/tables/claims.tex",
+        "reports/tables/{table}.{format}",
     log:
-        "results/logs/claims_table.log",
+        "results/logs/table_as/{table}.{format}.log",
     benchmark:
-        "results/benchmarks/claims_table.tsv"
+        "results/benchmarks/table_as/{table}.{format}.tsv"
+    wildcard_constraints:
+        table="|".join(PLAN.tables),
+        format="html|tex",
     conda:
         "../../envs/report.yaml"
     threads: 1
@@ -333,20 +74,57 @@ rule claims_table:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        sources=source_hash("reporting.verdicts"),
+        entry=lambda wildcards: PLAN.tables[wildcards.table],
+        sources=source_hash("reporting.writing"),
     message:
-        "Verdicts on the claims"
+        "Table {wildcards.table} as {wildcards.format}"
     script:
-        "../scripts/claims_table.py"
+        "../scripts/table_as.py"
+
+
+rule figure:
+    input:
+        unpack(lambda wildcards: PLAN.inputs(PLAN.figures[wildcards.figure])),
+    output:
+        pdf="reports/figures/{figure}.pdf",
+        png=report(
+            "reports/figures/{figure}.png",
+            caption="../report/entry.rst",
+            category=category,
+            labels=labels,
+        ),
+    log:
+        "results/logs/figure/{figure}.log",
+    benchmark:
+        "results/benchmarks/figure/{figure}.tsv"
+    wildcard_constraints:
+        figure="|".join(PLAN.figures),
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(10),
+    params:
+        entry=lambda wildcards: PLAN.figures[wildcards.figure],
+        facts=lambda wildcards: PLAN.told(PLAN.figures[wildcards.figure]),
+        methods=lambda wildcards: PLAN.methods_shown(PLAN.figures[wildcards.figure]),
+        sources=lambda wildcards: entry_sources(
+            PLAN.figures[wildcards.figure], "reporting.figures.style"
+        ),
+    message:
+        "Figure {wildcards.figure}"
+    script:
+        "../scripts/figure.py"
 
 
 rule report_page:
     input:
         report=project_file("config/report.yaml"),
         schema=project_file("workflow/schemas/report.schema.yaml"),
-        claims="reports/tables/claims.csv",
-        tables=[*of_all_parts("tables", ".md"), "reports/tables/claims.md"],
-        figures=of_all_parts("figures", ".png"),
+        tables=PLAN.report_files("tables", "csv"),
+        records=PLAN.report_files("tables", "json"),
+        figures=PLAN.report_files("figures", "png"),
     output:
         "reports/index.html",
     log:
@@ -360,8 +138,8 @@ rule report_page:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        config=config_hash(config),
-        seeds=SEEDS,
+        entries=PLAN.tables,
+        provenance=PLAN.provenance,
         sources=source_hash("reporting.page", "reporting.contents"),
     message:
         "The report as a page"

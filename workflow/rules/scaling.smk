@@ -1,4 +1,4 @@
-"""Run times on synthetic data, and their tables. A timing has the machine to itself."""
+"""Run times on synthetic data, one file a timing. Each has the machine to itself."""
 
 
 rule time_method:
@@ -15,13 +15,19 @@ rule time_method:
     conda:
         "../../envs/torch.yaml"
     # All cores of this machine, so that nothing runs beside it; the method uses as many as configured.
-    threads: ALL_CORES
+    # None where nothing is to be run, as with --unlock.
+    threads: workflow.resource_settings.cores or 1
     resources:
-        mem_mb=growing(timing_memory),
-        runtime=timing_minutes,
+        # libraries, and the data in single and double precision with copies
+        mem_mb=growing(
+            lambda wildcards: 2000
+            + 24 * int(wildcards.n) * int(wildcards.features) // 10**6
+        ),
+        runtime=lambda wildcards: PLAN.timings.minutes(TIMING.format(**wildcards)),
     params:
-        options=timing_options,
-        sources=timing_sources,
+        options=lambda wildcards: PLAN.timings.options(TIMING.format(**wildcards)),
+        settings=lambda wildcards: PLAN.settings(wildcards.method),
+        sources=lambda wildcards: method_sources(wildcards, "timing.runs"),
     message:
         "Time of {wildcards.method}, n={wildcards.n}, {wildcards.features} features, validation rows: {wildcards.valid}"
     script:
@@ -36,37 +42,3 @@ use rule time_method as time_opendataval with:
         valid="fixed|tenth|none",
     conda:
         "../../envs/opendataval.yaml"
-
-
-rule timing_table:
-    input:
-        unpack(timing_table_input),
-    output:
-        csv="reports/tables/{timing}.csv",
-        markdown="reports/tables/{timing}.md",
-        html=report(
-            "reports/tables/{timing}.html",
-            category="Run time",
-            labels={"content": "{timing}"},
-        ),
-        tex="reports/tables/{timing}.tex",
-    log:
-        "results/logs/timing_table/{timing}.log",
-    benchmark:
-        "results/benchmarks/timing_table/{timing}.tsv"
-    wildcard_constraints:
-        timing="|".join(TIMING_TABLES),
-    conda:
-        "../../envs/report.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        threads=TIMINGS["threads"],
-        config=config_hash([TIMINGS, config["settings"]]),
-        sources=source_hash("reporting.timing"),
-    message:
-        "Table {wildcards.timing}"
-    script:
-        "../scripts/timing_table.py"

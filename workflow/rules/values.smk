@@ -8,13 +8,13 @@ rule value_nddv:
     output:
         values=expand(
             f"results/values/{ADDRESS}/{{method}}.npz",
-            method=NDDV_METHODS,
+            method=PLAN.readouts,
             seed=SEEDS,
             allow_missing=True,
         ),
         records=expand(
             f"results/values/{ADDRESS}/{{method}}.json",
-            method=NDDV_METHODS,
+            method=PLAN.readouts,
             seed=SEEDS,
             allow_missing=True,
         ),
@@ -30,10 +30,9 @@ rule value_nddv:
         runtime=growing(20),
         gpu=1,
     params:
-        methods=NDDV_METHODS,
+        methods=PLAN.readouts,
         seeds=SEEDS,
-        settings=config["settings"]["nddv"],
-        settings_hash=config_hash(config["settings"]["nddv"]),
+        settings=NDDV_SETTINGS,
         sources=source_hash("methods.valuation", "estimator.together"),
     message:
         "NDDV on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
@@ -46,13 +45,13 @@ use rule value_nddv as value_variant with:
     output:
         values=expand(
             f"results/values/{ADDRESS}/{{readout}}:{{change}}.npz",
-            readout=VARIANT_READOUTS,
+            readout=PLAN.variant_readouts,
             seed=SEEDS,
             allow_missing=True,
         ),
         records=expand(
             f"results/values/{ADDRESS}/{{readout}}:{{change}}.json",
-            readout=VARIANT_READOUTS,
+            readout=PLAN.variant_readouts,
             seed=SEEDS,
             allow_missing=True,
         ),
@@ -63,10 +62,9 @@ use rule value_nddv as value_variant with:
     wildcard_constraints:
         change="[a-z_]+=[A-Za-z0-9.+-]+",
     params:
-        methods=VARIANT_READOUTS,
+        methods=PLAN.variant_readouts,
         seeds=SEEDS,
-        settings=config["settings"]["nddv"],
-        settings_hash=config_hash(config["settings"]["nddv"]),
+        settings=NDDV_SETTINGS,
         sources=source_hash("methods.valuation", "estimator.together"),
     message:
         "NDDV with {wildcards.change} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
@@ -76,14 +74,14 @@ rule value_baseline:
     input:
         problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
     output:
-        values=for_seeds(f"results/values/{ADDRESS}/{{baseline}}.npz"),
-        records=for_seeds(f"results/values/{ADDRESS}/{{baseline}}.json"),
+        values=for_seeds(f"results/values/{ADDRESS}/{{method}}.npz"),
+        records=for_seeds(f"results/values/{ADDRESS}/{{method}}.json"),
     log:
-        f"results/logs/value_baseline/{PROBLEM}/{{baseline}}.log",
+        f"results/logs/value_baseline/{PROBLEM}/{{method}}.log",
     benchmark:
-        f"results/benchmarks/value_baseline/{PROBLEM}/{{baseline}}.tsv"
+        f"results/benchmarks/value_baseline/{PROBLEM}/{{method}}.tsv"
     wildcard_constraints:
-        baseline="|".join(name for name in BASELINES if ":" not in name) or "none",
+        method="|".join(PLAN.baselines) or "none",
     conda:
         "../../envs/torch.yaml"
     threads: 1
@@ -92,10 +90,10 @@ rule value_baseline:
         runtime=growing(15),
     params:
         seeds=SEEDS,
-        settings=baseline_settings,
-        sources=baseline_sources,
+        settings=lambda wildcards: PLAN.settings(wildcards.method),
+        sources=method_sources,
     message:
-        "{wildcards.baseline} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
+        "{wildcards.method} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:
         "../scripts/value_baseline.py"
 
@@ -103,6 +101,6 @@ rule value_baseline:
 # OpenDataVal needs other versions: an environment of its own.
 use rule value_baseline as value_opendataval with:
     wildcard_constraints:
-        baseline="odv:[A-Za-z]+",
+        method="odv:[A-Za-z]+",
     conda:
         "../../envs/opendataval.yaml"

@@ -4,25 +4,17 @@ from nddv.audit.marginals import from_arrays
 from nddv.audit.run import audit_certificates
 from nddv.problems import load_problem
 from nddv.problems.addresses import columns_of
-from nddv.support.files import load_arrays, load_values, write_csv
-from nddv.support.jobs import log_to
+from nddv.support.files import load_arrays, write_csv
+from nddv.support.jobs import job
+from nddv.values import load_values
 
-
-def main(problem_path, marginals_path, values_paths, address, settings, rows_path):
-    values = {one.record["method"]: one for one in map(load_values, values_paths)}
-    marginals = from_arrays(load_arrays(marginals_path))
-    problem = load_problem(problem_path)
-    rows = audit_certificates(problem, address["seed"], values, marginals, **settings)
-    write_csv(rows_path, rows.assign(**address))
-
-
-if __name__ == "__main__":
-    with log_to(snakemake.log[0]):
-        main(
-            snakemake.input.problem,
-            snakemake.input.marginals,
-            snakemake.input.values,
-            columns_of(dict(snakemake.wildcards.items())),
-            snakemake.params.settings,
-            snakemake.output.rows,
-        )
+with job(snakemake):
+    address = columns_of(snakemake.wildcards)
+    rows = audit_certificates(
+        load_problem(snakemake.input.problem),
+        address["seed"],
+        {values.record["method"]: values for values in map(load_values, snakemake.input.values)},
+        from_arrays(load_arrays(snakemake.input.marginals)),
+        **snakemake.params.settings,
+    )
+    write_csv(snakemake.output.rows, rows.assign(**address))

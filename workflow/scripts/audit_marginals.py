@@ -3,21 +3,10 @@
 from nddv.audit.marginals import audit_marginals, to_arrays
 from nddv.problems import load_problem
 from nddv.support.files import save_arrays, write_json
-from nddv.support.jobs import log_to
+from nddv.support.jobs import job
 
-
-def main(problem_path, seed, settings, marginals_path, record_path):
-    marginals, record = audit_marginals(load_problem(problem_path), seed, **settings)
-    save_arrays(marginals_path, **to_arrays(marginals))
-    write_json(record_path, record)
-
-
-if __name__ == "__main__":
-    with log_to(snakemake.log[0]):
-        main(
-            snakemake.input.problem,
-            int(snakemake.wildcards.seed),
-            snakemake.params.settings,
-            snakemake.output.marginals,
-            snakemake.output.record,
-        )
+with job(snakemake):
+    problem, seed = load_problem(snakemake.input.problem), int(snakemake.wildcards.seed)
+    marginals, record = audit_marginals(problem, seed, **snakemake.params.settings)
+    save_arrays(snakemake.output.marginals, **to_arrays(marginals))
+    write_json(snakemake.output.record, record)

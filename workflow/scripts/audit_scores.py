@@ -5,29 +5,18 @@ import pandas as pd
 from nddv.audit.marginals import from_arrays
 from nddv.audit.run import audit_scores
 from nddv.problems.addresses import columns_of
-from nddv.support.files import load_arrays, load_values, write_csv
-from nddv.support.jobs import log_to
+from nddv.support.files import load_arrays, write_csv
+from nddv.support.jobs import job
+from nddv.values import load_values
 
-
-def main(marginals_paths, values_paths, seeds, calibration, problem, outputs):
-    values = [load_values(path) for path in values_paths]
-    parts = {name: [] for name in outputs}
-    for seed, path in zip(seeds, marginals_paths, strict=True):
-        of_seed = {one.record["method"]: one for one in values if one.record["seed"] == seed}
-        found = audit_scores(from_arrays(load_arrays(path)), of_seed, seed, calibration)
-        for name in outputs:
-            parts[name].append(found[name].assign(**problem, seed=seed))
-    for name, path in outputs.items():
-        write_csv(path, pd.concat(parts[name], ignore_index=True))
-
-
-if __name__ == "__main__":
-    with log_to(snakemake.log[0]):
-        main(
-            snakemake.input.marginals,
-            snakemake.input.values,
-            snakemake.params.seeds,
-            snakemake.params.calibration,
-            columns_of(dict(snakemake.wildcards.items())),
-            {name: snakemake.output[name] for name in ("errors", "gaps", "ranks")},
-        )
+with job(snakemake):
+    problem = columns_of(snakemake.wildcards)
+    values = [load_values(path) for path in snakemake.input.values]
+    frames = []
+    for seed, path in zip(snakemake.params.seeds, snakemake.input.marginals, strict=True):
+        of_seed = {v.record["method"]: v for v in values if v.record["seed"] == seed}
+        marginals = from_arrays(load_arrays(path))
+        scores = audit_scores(marginals, of_seed, seed, snakemake.params.calibration)
+        frames.append({name: rows.assign(**problem, seed=seed) for name, rows in scores.items()})
+    for name, path in snakemake.output.items():
+        write_csv(path, pd.concat([of_seed[name] for of_seed in frames], ignore_index=True))

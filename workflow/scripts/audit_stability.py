@@ -2,9 +2,8 @@
 
 from nddv.audit.stability import CHECKS
 from nddv.support.files import write_csv
-from nddv.support.jobs import log_to
+from nddv.support.jobs import job
 
-if __name__ == "__main__":
-    with log_to(snakemake.log[0]):
-        rows = CHECKS[snakemake.wildcards.check](seed=snakemake.params.seed)
-        write_csv(snakemake.output.rows, rows)
+with job(snakemake):
+    rows = CHECKS[snakemake.wildcards.check](seed=snakemake.params.seed)
+    write_csv(snakemake.output.rows, rows)

@@ -3,24 +3,10 @@
 from nddv.anatomy.controls import coordinate_functions
 from nddv.problems import load_problem
 from nddv.support.files import write_csv
-from nddv.support.jobs import hide_gpus_unless, log_to
+from nddv.support.jobs import job
 
-
-def main(problem_path, seed, settings, functions_path, states_path, strengths_path):
-    tables = coordinate_functions(load_problem(problem_path), seed, settings)
-    write_csv(functions_path, tables.functions)
-    write_csv(states_path, tables.states)
-    write_csv(strengths_path, tables.strengths)
-
-
-if __name__ == "__main__":
-    with log_to(snakemake.log[0]):
-        hide_gpus_unless(snakemake.resources.get("gpu", 0))
-        main(
-            snakemake.input.problem,
-            int(snakemake.params.seed),
-            snakemake.params.settings,
-            snakemake.output.functions,
-            snakemake.output.states,
-            snakemake.output.strengths,
-        )
+with job(snakemake):
+    problem, seed = load_problem(snakemake.input.problem), int(snakemake.wildcards.seed)
+    tables = coordinate_functions(problem, seed, snakemake.params.settings)
+    for name, path in snakemake.output.items():
+        write_csv(path, getattr(tables, name))

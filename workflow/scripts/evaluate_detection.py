@@ -3,26 +3,17 @@
 from nddv.evaluation.collect import detection_tables
 from nddv.problems import load_truth
 from nddv.problems.addresses import columns_of
-from nddv.support.files import load_values, write_csv
-from nddv.support.jobs import log_to
+from nddv.support.files import write_csv
+from nddv.support.jobs import job
+from nddv.values import load_values
 
-
-def main(truth_paths, seeds, values_paths, problem, minimum_flagged, scores_path, curves_path):
-    truths = dict(zip(seeds, map(load_truth, truth_paths), strict=True))
-    values = [load_values(path) for path in values_paths]
-    scores, curves = detection_tables(truths, values, problem, minimum_flagged)
-    write_csv(scores_path, scores)
-    write_csv(curves_path, curves)
-
-
-if __name__ == "__main__":
-    with log_to(snakemake.log[0]):
-        main(
-            snakemake.input.truths,
-            snakemake.params.seeds,
-            snakemake.input.values,
-            columns_of(dict(snakemake.wildcards.items())),
-            snakemake.params.minimum_flagged,
-            snakemake.output.scores,
-            snakemake.output.curves,
-        )
+with job(snakemake):
+    truths = map(load_truth, snakemake.input.truths)
+    scores, curves = detection_tables(
+        dict(zip(snakemake.params.seeds, truths, strict=True)),
+        [load_values(path) for path in snakemake.input.values],
+        columns_of(snakemake.wildcards),
+        snakemake.params.minimum_flagged,
+    )
+    write_csv(snakemake.output.scores, scores)
+    write_csv(snakemake.output.curves, curves)

@@ -2,19 +2,9 @@
 
 from nddv.problems.datasets import fetch_dataset
 from nddv.support.files import write_json
-from nddv.support.jobs import log_to
+from nddv.support.jobs import job
 
-
-def main(name, entry, encoder, allowed, path):
-    write_json(path, fetch_dataset(name, entry, encoder, allowed).to_json())
-
-
-if __name__ == "__main__":
-    with log_to(snakemake.log[0]):
-        main(
-            snakemake.wildcards.dataset,
-            snakemake.params.entry,
-            snakemake.params.encoder,
-            snakemake.params.allowed,
-            snakemake.output[0],
-        )
+with job(snakemake):
+    params = snakemake.params
+    files = fetch_dataset(snakemake.wildcards.dataset, params.entry, params.encoder, params.allowed)
+    write_json(snakemake.output[0], files.to_json())

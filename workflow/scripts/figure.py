@@ -1,32 +1,27 @@
 """Draw a figure of the catalogue."""
 
-from nddv.reporting.catalogue import FIGURES
-from nddv.reporting.figures import save_figure
-from nddv.reporting.tables import read_frame
+from nddv.reporting.figures.style import save_figure
+from nddv.reporting.inputs import read_inputs
+from nddv.reporting.titles import OTHERS
 from nddv.support.jobs import log_to
 
 
-def main(name, frame_paths, methods, options, figure_paths):
-    frames = {
-        key: read_frame(paths, comment="#" if key == "published" else None)
-        for key, paths in frame_paths.items()
-    }
+def main(entry, paths, facts, methods, figure_paths):
+    frames = read_inputs(paths)
     if methods is not None:
-        for key, frame in frames.items():
+        # Rows that are of no method, as those of random orders, are for comparison.
+        for name, frame in frames.items():
             if "method" in frame:
-                frames[key] = frame[frame["method"].isin(methods)]
-    save_figure(FIGURES[name].load()(**frames, **options), figure_paths)
+                frames[name] = frame[frame["method"].isin([*methods, *OTHERS])]
+    save_figure(entry.load()(**frames, **facts), figure_paths)
 
 
 if __name__ == "__main__":
     with log_to(snakemake.log[0]):
         main(
-            snakemake.wildcards.figure,
-            {
-                name: [paths] if isinstance(paths, str) else paths
-                for name, paths in snakemake.input.items()
-            },
+            snakemake.params.entry,
+            dict(snakemake.input.items()),
+            snakemake.params.facts,
             snakemake.params.methods,
-            snakemake.params.options,
             list(snakemake.output),
         )

@@ -3,25 +3,13 @@
 from pathlib import Path
 
 from nddv.problems import load_table, make_problem, save_problem, save_truth
-from nddv.support.jobs import log_to
+from nddv.support.jobs import job
 
-
-def main(folder, n, corruption, options, seeds, problem_paths, truth_paths):
-    table = load_table(folder)
-    for seed, problem_path, truth_path in zip(seeds, problem_paths, truth_paths, strict=True):
-        problem, truth = make_problem(table, n, corruption, seed, **options)
+with job(snakemake):
+    table = load_table(Path(snakemake.input.labels).parent)
+    n, corruption = int(snakemake.wildcards.n), snakemake.wildcards.corruption
+    files = (snakemake.params.seeds, snakemake.output.problems, snakemake.output.truths)
+    for seed, problem_path, truth_path in zip(*files, strict=True):
+        problem, truth = make_problem(table, n, corruption, seed, **snakemake.params.options)
         save_problem(problem_path, problem)
         save_truth(truth_path, truth)
-
-
-if __name__ == "__main__":
-    with log_to(snakemake.log[0]):
-        main(
-            Path(snakemake.input.labels).parent,
-            int(snakemake.wildcards.n),
-            snakemake.wildcards.corruption,
-            snakemake.params.options,
-            snakemake.params.seeds,
-            snakemake.output.problems,
-            snakemake.output.truths,
-        )

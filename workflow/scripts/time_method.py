@@ -1,21 +1,17 @@
 """Time one method at one size, alone, several times where it is quick."""
 
 from nddv.support.files import write_csv
-from nddv.support.jobs import hide_gpus_unless, log_to
+from nddv.support.jobs import hide_gpus, job
 from nddv.timing.runs import time_repeats
 
-
-def main(wildcards, options, path):
-    problem = {
-        "method": wildcards["method"],
-        "n": int(wildcards["n"]),
-        "features": int(wildcards["features"]),
-        "valid": wildcards["valid"],
-    }
-    write_csv(path, time_repeats(**problem, **options))
-
-
-if __name__ == "__main__":
-    with log_to(snakemake.log[0]):
-        hide_gpus_unless(snakemake.resources.get("gpu", 0))
-        main(dict(snakemake.wildcards.items()), snakemake.params.options, snakemake.output.rows)
+with job(snakemake):
+    hide_gpus()  # seconds of methods compare only on one kind of device
+    rows = time_repeats(
+        method=snakemake.wildcards.method,
+        n=int(snakemake.wildcards.n),
+        features=int(snakemake.wildcards.features),
+        valid=snakemake.wildcards.valid,
+        settings=snakemake.params.settings,
+        **snakemake.params.options,
+    )
+    write_csv(snakemake.output.rows, rows)

@@ -4,25 +4,14 @@ from itertools import product
 
 from nddv.methods.valuation import nddv_values_or_gaps
 from nddv.problems import load_problem
-from nddv.support.files import save_values
-from nddv.support.jobs import hide_gpus_unless, log_to
+from nddv.support.jobs import job
+from nddv.values import save_values
 
-
-def main(problem_paths, seeds, methods, settings, values_paths):
-    problems = [load_problem(path) for path in problem_paths]
-    found = nddv_values_or_gaps(problems, seeds, methods, **settings)
-    for (method, values), path in zip(product(methods, found), values_paths, strict=True):
-        save_values(path, values[method])
-
-
-if __name__ == "__main__":
-    with log_to(snakemake.log[0]):
-        hide_gpus_unless(snakemake.resources.get("gpu", 0))
-        change = snakemake.wildcards.get("change")
-        main(
-            snakemake.input.problems,
-            snakemake.params.seeds,
-            [f"{name}:{change}" if change else name for name in snakemake.params.methods],
-            snakemake.params.settings,
-            snakemake.output.values,
-        )
+with job(snakemake):
+    params, change = snakemake.params, snakemake.wildcards.get("change")
+    methods = [f"{name}:{change}" if change else name for name in params.methods]
+    problems = [load_problem(path) for path in snakemake.input.problems]
+    values = nddv_values_or_gaps(problems, params.seeds, methods, **params.settings)
+    pairs = product(methods, values)
+    for (method, of_seed), path in zip(pairs, snakemake.output.values, strict=True):
+        save_values(path, of_seed[method])

@@ -1,40 +1,42 @@
 """The configuration of the workflow, checked before anything runs.
 
-The schemas say which keys there are and what they hold; here is what schemas cannot say: that every
-data set, encoder, method, setting and corruption that is named is one that there is. All mistakes
-are a :class:`~nddv.support.schemas.ConfigurationError`, one line that names the key.
+The schemas say which keys there are and what they hold; that of ``settings`` is made from the
+settings of the methods. Here is what schemas cannot say: every data set, encoder, method, setting
+and corruption that the configuration names exists. All mistakes are a
+:class:`~nddv.support.schemas.ConfigurationError`, one line that names the key.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from nddv.methods.registry import OPENDATAVAL_PREFIX, get_method
-from nddv.methods.variants import META_SIZE, VARIANT_READOUTS, Variant, split_variant
+from nddv.methods.registry import OPENDATAVAL_PREFIX, VARIANT_READOUTS, get_method
+from nddv.methods.settings import EVALUATORS
+from nddv.methods.settings import schema as settings_schema
+from nddv.methods.signatures import LIBRARY, functions, parse
+from nddv.methods.variants import META_SIZE, Variant, split_variant
 from nddv.problems.addresses import parse_corruption
 from nddv.problems.registry import check_name, split_name
-from nddv.support.schemas import ConfigurationError, check, fault, read_schema
+from nddv.support.schemas import ConfigurationError, check, fault
 from nddv.support.wording import hint, pick
 
 Config = Mapping[str, Any]
 REGISTRIES = ("datasets", "encoders", "settings")
-OPENDATAVAL_NAME = re.compile(rf"{OPENDATAVAL_PREFIX}[A-Za-z]+")
 
 
-def check_configuration(config: Config, schemas: str | Path) -> None:
+def check_configuration(config: Config, root: str | Path) -> None:
     """Raise for the first mistake in a configuration.
 
     Parameters
     ----------
     config : all of it, as Snakemake has merged it.
-    schemas : the folder of the schemas.
+    root : the project's folder, with its schemas.
     """
-    check(config, Path(schemas, "config.schema.yaml"))
-    settings = Path(schemas, "methods.schema.yaml")
+    check(config, Path(root, "workflow", "schemas", "config.schema.yaml"))
+    check({"settings": config["settings"]}, {"properties": {"settings": settings_schema()}})
     _check_sources(config)
     _check_encoders(config["encoders"])
     for where, name in _named(config, "dataset", "datasets"):
@@ -45,11 +47,11 @@ def check_configuration(config: Config, schemas: str | Path) -> None:
     _check_repetitions(config)
     _check_sizes(config)
     for where, name in _named(config, "methods", "controls"):
-        _at(where, _check_method, name, config, settings, not where.startswith("timings."))
+        _at(where, _check_method, name, config, not where.startswith("timings."))
     for parameter, values in config["sensitivity"]["grid"].items():
         where = f"sensitivity.grid.{parameter}"
         for i, value in enumerate(values):
-            _at(f"{where}[{i}]", _check_variant, Variant(parameter, value), config, settings)
+            _at(f"{where}[{i}]", _check_variant, Variant(parameter, value), config)
 
 
 def _at(where: str, function: Callable[..., object], *arguments: Any) -> None:
@@ -63,19 +65,19 @@ def _at(where: str, function: Callable[..., object], *arguments: Any) -> None:
 def _named(content: Any, *keys: str, where: str = "") -> Iterator[tuple[str, Any]]:
     """What stands under some keys, lists item by item, and where; not in the registries."""
     if isinstance(content, list):
-        for i, one in enumerate(content):
-            yield from _named(one, *keys, where=f"{where}[{i}]")
+        for i, part in enumerate(content):
+            yield from _named(part, *keys, where=f"{where}[{i}]")
     elif isinstance(content, Mapping):
-        for key, one in content.items():
+        for key, part in content.items():
             path = f"{where}.{key}" if where else key
             if path in REGISTRIES:
                 continue
             if key not in keys:
-                yield from _named(one, *keys, where=path)
-            elif isinstance(one, list):
-                yield from ((f"{path}[{i}]", item) for i, item in enumerate(one))
+                yield from _named(part, *keys, where=path)
+            elif isinstance(part, list):
+                yield from ((f"{path}[{i}]", item) for i, item in enumerate(part))
             else:
-                yield path, one
+                yield path, part
 
 
 def _check_corruption(name: str, clean_too: bool) -> None:
@@ -115,9 +117,9 @@ def _check_sizes(config: Config) -> None:
 # ------------------------------------------------------------------ methods
 
 
-def _check_method(name: str, config: Config, settings: Path, variants: bool) -> None:
+def _check_method(name: str, config: Config, variants: bool) -> None:
     if name.startswith(OPENDATAVAL_PREFIX):
-        if not OPENDATAVAL_NAME.fullmatch(name):
+        if not re.search(EVALUATORS, name):
             raise ValueError(f"unknown method {name!r}; OpenDataVal's are named as odv:DataBanzhaf")
         return
     get_method(name)
@@ -128,10 +130,10 @@ def _check_method(name: str, config: Config, settings: Path, variants: bool) -> 
         raise ValueError(f"{name!r}: variants are not timed; name {base!r}")
     if base not in VARIANT_READOUTS:
         raise ValueError(f"{name!r}: variants have the readouts {', '.join(VARIANT_READOUTS)}")
-    _check_variant(variant, config, settings)
+    _check_variant(variant, config)
 
 
-def _check_variant(variant: Variant, config: Config, settings: Path) -> None:
+def _check_variant(variant: Variant, config: Config) -> None:
     """One setting of NDDV: whether there is such a setting, and it may have that value."""
     parameter, value = variant.parameter, variant.setting
     if parameter == META_SIZE:
@@ -140,11 +142,10 @@ def _check_variant(variant: Variant, config: Config, settings: Path) -> None:
         if not (isinstance(value, int) and 1 <= value <= rows):
             raise ValueError(f"{META_SIZE} must be a whole number from 1 to {rows}, not {value!r}")
         return
-    known = read_schema(settings)["properties"]["nddv"]["properties"]
-    pick({**known, META_SIZE: None}, parameter, "setting of NDDV")
-    found = fault({"nddv": {parameter: value}}, settings)
-    if found is not None:
-        raise ValueError(f"{parameter} {found[1]}")
+    known = settings_schema()["properties"]["nddv"]["properties"]
+    mistake = fault(value, pick({**known, META_SIZE: {}}, parameter, "setting of NDDV"))
+    if mistake is not None:
+        raise ValueError(f"{parameter} {mistake[1]}")
 
 
 # ------------------------------------------------------------------ registries
@@ -172,24 +173,17 @@ def _check_encoders(encoders: Config) -> None:
     for name, entry in encoders.items():
         module, _, function = entry["function"].partition(":")
         if not module.startswith("nddv."):
-            continue  # one's own: known when it is loaded
-        source = Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py")
+            continue  # the user's own: known when it is loaded
         where = f"encoders.{name}"
-        if not source.exists():
-            known = [
-                f"nddv.problems.encoders.{one.stem}" for one in source.parent.glob("[a-z]*.py")
-            ]
-            raise ConfigurationError(
-                f"{where}.function: no module {module!r}; {hint(module, known)}"
-            )
-        functions = {
-            one.name: one.args
-            for one in ast.parse(source.read_bytes()).body
-            if isinstance(one, ast.FunctionDef)
-        }
-        _at(f"{where}.function", pick, functions, function, f"function of {module}")
-        taken = functions[function]
-        settings = [one.arg for one in [*taken.args[2:], *taken.kwonlyargs]]
+        try:
+            known = functions(parse(module))
+        except (OSError, ValueError):
+            sources = (LIBRARY / "problems" / "encoders").glob("[a-z]*.py")
+            near = hint(module, [f"nddv.problems.encoders.{source.stem}" for source in sources])
+            raise ConfigurationError(f"{where}.function: no module {module!r}; {near}") from None
+        _at(f"{where}.function", pick, known, function, f"function of {module}")
+        taken = known[function].args
+        settings = [parameter.arg for parameter in (*taken.args[2:], *taken.kwonlyargs)]
         for key in entry.get("settings", {}):
             if key not in settings and not taken.kwarg:
                 raise ConfigurationError(

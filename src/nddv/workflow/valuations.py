@@ -1,0 +1,264 @@
+"""Which problems are valued, and by which methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from nddv.methods.registry import METHODS, VARIANT_READOUTS, get_method
+from nddv.methods.settings import effective, settings_key
+from nddv.methods.variants import META_SIZE, is_nddv
+from nddv.problems.registry import split_name, unavailable
+from nddv.problems.sizes import part_sizes
+from nddv.support.schemas import ConfigurationError
+
+PROBLEM = "{dataset}/n{n}/{corruption}"
+ADDRESS = f"{PROBLEM}/seed{{seed}}"
+AUDITED_PARTS = ("marginals", "retraining", "bridge")
+
+Problem = Mapping[str, Any]
+"""``dataset``, ``n``, ``corruption``; perhaps its own ``methods``, ``resample`` and ``why``."""
+
+Gap = Mapping[str, Any]
+"""What cannot be run: a problem, perhaps a ``method`` of it, and the ``reason``."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The problems of one table of detection, and those whose data set is not available."""
+
+    problems: tuple[Problem, ...]
+    gaps: tuple[Gap, ...]
+
+
+@dataclass(frozen=True)
+class Valuations:
+    """The problems of a configuration that was checked, and their methods."""
+
+    config: Mapping[str, Any]
+
+    # ------------------------------------------------------------------ problems
+
+    @property
+    def seeds(self) -> list[int]:
+        """Every problem is made for each of them."""
+        return list(self.config["seeds"])
+
+    @cached_property
+    def allowed_sources(self) -> list[str]:
+        """Kinds of sources; a user's own table is always allowed, since nothing replaces it."""
+        return [*self.config["sources"], "file"]
+
+    def divide(self, problems: Iterable[Problem]) -> tuple[tuple[Problem, ...], tuple[Gap, ...]]:
+        """The problems whose data set is available, and as gaps, with the reason, the others."""
+        available, gaps = [], []
+        for problem in problems:
+            name, encoder = split_name(problem["dataset"])
+            entry = self.config["datasets"][name]
+            encoding = self.config["encoders"].get(encoder)
+            reason = unavailable(problem["dataset"], entry, encoding, self.allowed_sources)
+            if reason is None:
+                available.append(problem)
+            else:
+                about = {"title": entry.get("title", ""), "data": entry.get("data", "table")}
+                gaps.append({**problem, **about, "reason": reason})
+        return tuple(available), tuple(gaps)
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """The main problems."""
+        return self.divide(self.config["problems"])[0]
+
+    @cached_property
+    def gaps(self) -> tuple[Gap, ...]:
+        """The main problems whose data set is not available."""
+        return self.divide(self.config["problems"])[1]
+
+    @cached_property
+    def curated(self) -> tuple[Problem, ...]:
+        """The main problems that are retrained after points were removed or added."""
+        up_to = self.config["curation"]["up_to"]
+        return tuple(problem for problem in self.problems if problem["n"] <= up_to)
+
+    @cached_property
+    def audited(self) -> dict[str, tuple[tuple[Problem, ...], tuple[Gap, ...]]]:
+        """The problems and the gaps of each part of the audits."""
+        parts = {part: self.config["audits"][part] for part in AUDITED_PARTS}
+        return {
+            part: self.divide(grid_problems({**entry, "n": [entry["n"]]}))
+            for part, entry in parts.items()
+        }
+
+    def audit_settings(self, part: str) -> dict[str, Any]:
+        """The settings of a part of the audits, without what its problems are."""
+        about = ("datasets", "n", "corruptions")
+        return {k: v for k, v in self.config["audits"][part].items() if k not in about}
+
+    @property
+    def curation_settings(self) -> dict[str, Any]:
+        """How models are retrained after points were removed or added."""
+        about = ("up_to", "methods")
+        return {k: v for k, v in self.config["curation"].items() if k not in about}
+
+    @cached_property
+    def experiments(self) -> dict[str, Experiment]:
+        """The tables of detection by name: one for each n of the main problems, and the further."""
+        main = {problem["n"] for problem in self.config["problems"]}
+        tables = {
+            f"detection_n{n}": Experiment(
+                tuple(problem for problem in self.problems if problem["n"] == n),
+                tuple(gap for gap in self.gaps if gap["n"] == n),
+            )
+            for n in sorted(main)
+        }
+        for name, entry in self.config["experiments"].items():
+            grids = [problem for grid in entry["grids"] for problem in grid_problems(grid)]
+            tables[name] = Experiment(*self.divide(grids))
+        return tables
+
+    @cached_property
+    def datasets(self) -> list[str]:
+        """Every data set that values are made for, those of the main problems first."""
+        return list(dict.fromkeys(address.partition("/")[0] for address in self.methods_by_problem))
+
+    @cached_property
+    def resampled(self) -> frozenset[str]:
+        """Addresses of the problems whose rows are drawn with replacement."""
+        return frozenset(
+            PROBLEM.format(**problem)
+            for experiment in self.experiments.values()
+            for problem in experiment.problems
+            if problem.get("resample")
+        )
+
+    def problem_options(self, address: str) -> dict[str, Any]:
+        """What `make_problem` is told besides the address."""
+        shared = {key: self.config[key] for key in ("sizes", "corrupt_valid")}
+        return {**shared, "resample": address in self.resampled}
+
+    # ------------------------------------------------------------------ methods
+
+    def methods_of(self, problem: Problem) -> list[str]:
+        """The methods of a problem: its own, or all of the configuration."""
+        return list(problem.get("methods", self.config["methods"]))
+
+    def settings(self, method: str) -> dict[str, Any]:
+        """What the configuration says of a method; all readouts of NDDV share one entry."""
+        return dict(self.config["settings"].get(settings_key(method), {}))
+
+    @cached_property
+    def audit_methods(self) -> list[str]:
+        """The methods that the audits look at: NDDV's readouts and the controls."""
+        return [*filter(is_nddv, METHODS), *self.config["audits"]["controls"]]
+
+    @cached_property
+    def grid_defaults(self) -> dict[str, Any]:
+        """The usual values of the settings that the sensitivity changes."""
+        meta = part_sizes(self.config["sensitivity"]["problem"]["n"], self.config["sizes"])["meta"]
+        usual = {**effective(self.config["settings"], "nddv"), META_SIZE: meta}
+        return {parameter: usual[parameter] for parameter in self.config["sensitivity"]["grid"]}
+
+    @property
+    def variant_readouts(self) -> list[str]:
+        """The readouts of the one fit of a variant."""
+        return list(VARIANT_READOUTS)
+
+    @property
+    def variants(self) -> list[str]:
+        """The readouts with each setting of the sensitivity's grid that is not the usual one."""
+        return [
+            f"{readout}:{parameter}={setting}"
+            for parameter, settings in self.config["sensitivity"]["grid"].items()
+            for setting in settings
+            for readout in VARIANT_READOUTS
+            if setting != self.grid_defaults[parameter]
+        ]
+
+    def asks_for(self, experiment: str) -> bool:
+        """Whether a table of detection belongs to the parts asked for; the main ones always do."""
+        further = experiment in self.config["experiments"]
+        return not further or "experiments" in self.config["parts"]
+
+    @cached_property
+    def methods_by_problem(self) -> dict[str, list[str]]:
+        """The methods that value each problem of the parts asked for, by its address."""
+        wanted = [
+            (problem, self.methods_of(problem))
+            for name, experiment in self.experiments.items()
+            if self.asks_for(name)
+            for problem in experiment.problems
+        ]
+        if "sensitivity" in self.config["parts"]:
+            names = [*VARIANT_READOUTS, *self.variants]
+            wanted.append((self.config["sensitivity"]["problem"], names))
+        if "pictures" in self.config["parts"]:
+            wanted.append((self.config["pictures"]["problem"], VARIANT_READOUTS))
+        methods: dict[str, list[str]] = {}
+        for problem, names in wanted:
+            methods.setdefault(PROBLEM.format(**problem), []).extend(names)
+        return {address: unique(names) for address, names in methods.items()}
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """Every method that values anything, each once."""
+        valued = (name for names in self.methods_by_problem.values() for name in names)
+        return unique([*valued, *self.audit_methods])
+
+    @property
+    def readouts(self) -> list[str]:
+        """The readouts of NDDV among the methods, without variants."""
+        return [name for name in self.methods if name in METHODS and is_nddv(name)]
+
+    @property
+    def baselines(self) -> list[str]:
+        """The other methods of this library."""
+        return [name for name in self.methods if not is_nddv(name) and name in METHODS]
+
+    def curated_methods(self, address: str) -> list[str]:
+        """The methods that points are removed and added by: those of a main problem, or some."""
+        main = {PROBLEM.format(**p): self.methods_of(p) for p in reversed(self.problems)}
+        names = main.get(address, list(VARIANT_READOUTS))
+        return [name for name in names if name in self.config["curation"].get("methods", names)]
+
+    def values_of(
+        self, address: str, suffix: str, methods: Sequence[str] | None = None
+    ) -> list[str]:
+        """Files of the values of a problem, of all seeds; of all its methods, or of some."""
+        if address not in self.methods_by_problem:
+            raise ConfigurationError(f"{address} is in none of the parts of this configuration")
+        names = self.methods_by_problem[address] if methods is None else methods
+        return [
+            f"results/values/{address}/seed{seed}/{name}{suffix}"
+            for name in names
+            for seed in self.seeds
+        ]
+
+    def left_out(self, experiment: Experiment) -> list[Gap]:
+        """Methods of a table that some of its problems are not valued by, with the reason."""
+        names = unique(m for problem in experiment.problems for m in self.methods_of(problem))
+        return [
+            {key: problem[key] for key in ("dataset", "n", "corruption")}
+            | {"method": name, "title": get_method(name).title}
+            | {"reason": problem.get("why", "left out of this configuration")}
+            for problem in experiment.problems
+            for name in names
+            if name not in self.methods_of(problem)
+        ]
+
+
+def grid_problems(grid: Mapping[str, Any]) -> list[Problem]:
+    """The problems of a grid, with its methods."""
+    kept = {key: grid[key] for key in ("methods", "resample", "why") if key in grid}
+    return [
+        {"dataset": dataset, "n": n, "corruption": corruption, **kept}
+        for dataset in grid["datasets"]
+        for n in grid["n"]
+        for corruption in grid["corruptions"]
+    ]
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """Names in their order, each once."""
+    return list(dict.fromkeys(names))

@@ -1,0 +1,220 @@
+"""What a configuration asks for, without Snakemake."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+
+from nddv.methods.registry import METHODS
+from nddv.problems import registry
+from nddv.reporting.catalogue.figures import FIGURES
+from nddv.reporting.catalogue.tables import TABLES
+from nddv.support.provenance import sources
+from nddv.support.schemas import ConfigurationError
+from nddv.workflow.plan import Plan
+from nddv.workflow.sources import FACTS, SOURCES
+
+ROOT = Path(__file__).parents[2]
+LIBRARY = ROOT / "src" / "nddv"
+PLANES = {"dataset": "2dplanes", "n": 60, "corruption": "label10"}
+
+
+@pytest.fixture(scope="module")
+def embedded(configuration):
+    return Plan.of(configuration("embedded"), ROOT)
+
+
+@pytest.fixture(scope="module")
+def small(configuration):
+    overlay = {
+        "parts": ["detection"],
+        "problems": [
+            {**PLANES, "methods": ["nddv-path", "random"], "why": "too slow"},
+            {**PLANES, "dataset": "digits"},
+        ],
+        "methods": ["nddv-path", "loo", "random"],
+    }
+    return Plan.of(configuration("embedded", overlay), ROOT)
+
+
+def test_a_plan_cannot_be_changed(small):
+    with pytest.raises(FrozenInstanceError):
+        small.config = {}
+
+
+def test_problems_and_gaps_are_told_apart(configuration):
+    overlay = {"problems": [PLANES, {**PLANES, "dataset": "imagenet100@resnet50"}]}
+    plan = Plan.of(configuration("embedded", overlay), ROOT)
+    assert [problem["dataset"] for problem in plan.problems] == ["2dplanes"]
+    assert [gap["dataset"] for gap in plan.gaps] == ["imagenet100@resnet50"]
+    assert plan.gaps[0]["reason"]
+    assert plan.fact("gaps") == plan.gaps
+
+
+def test_without_any_data_set_the_error_has_the_reasons(configuration):
+    overlay = {"problems": [{**PLANES, "dataset": "imagenet100@resnet50"}]}
+    with pytest.raises(ConfigurationError, match="no data set is available. imagenet100"):
+        Plan.of(configuration("embedded", overlay), ROOT)
+
+
+@pytest.mark.parametrize("part", ["sensitivity", "pictures"])
+def test_a_part_without_its_data_set_is_an_error_only_where_it_is_asked_for(configuration, part):
+    problem = {part: {"problem": {**PLANES, "dataset": "imagenet100@resnet50"}}}
+    with pytest.raises(ConfigurationError, match=f"{part}: imagenet100@resnet50 is not available"):
+        Plan.of(configuration("embedded", problem), ROOT)
+    assert Plan.of(configuration("embedded", {**problem, "parts": ["detection"]}), ROOT)
+
+
+def test_an_unknown_part_is_named_with_the_nearest(configuration):
+    with pytest.raises(ConfigurationError, match=r"parts\[1\]: .*'adits'; did you mean 'audits'"):
+        Plan.of(configuration({"parts": ["detection", "adits"]}), ROOT)
+
+
+def test_methods_of_problems(small):
+    assert small.methods_by_problem == {
+        "2dplanes/n60/label10": ["nddv-path", "random"],
+        "digits/n60/label10": ["nddv-path", "loo", "random"],
+    }
+    assert small.values_of("2dplanes/n60/label10", ".npz")[:2] == [
+        "results/values/2dplanes/n60/label10/seed0/nddv-path.npz",
+        "results/values/2dplanes/n60/label10/seed1/nddv-path.npz",
+    ]
+    with pytest.raises(ConfigurationError, match="in none of the parts"):
+        small.values_of("pol/n60/label10", ".npz")
+
+
+def test_methods_left_out_are_gaps_with_the_reason_of_the_configuration(small):
+    (gap,) = small.fact("experiment_gaps:detection_n60")
+    assert gap["dataset"] == "2dplanes"
+    assert (gap["method"], gap["reason"]) == ("loo", "too slow")
+
+
+def test_an_experiment_that_is_not_asked_for_says_so(small):
+    entry = small.tables["label_noise_rates"]
+    with pytest.raises(ConfigurationError, match="`experiments` is not among the parts"):
+        small.inputs(entry)
+
+
+def test_variants_are_the_settings_that_are_not_usual(configuration):
+    grid = {"interaction": [1.0, 5.0], "meta_size": [100, 7]}
+    plan = Plan.of(configuration({"sensitivity": {"grid": grid}}), ROOT)
+    overlay_only = [name for name in plan.variants if name.split(":")[1].split("=")[0] in grid]
+    assert "nddv-path:interaction=5.0" in overlay_only
+    assert "nddv-path:meta_size=7" in overlay_only
+    assert not any(name.endswith(("interaction=1.0", "meta_size=100")) for name in plan.variants)
+
+
+def test_resampled_problems_are_those_that_say_so(configuration):
+    problems = [PLANES, {**PLANES, "dataset": "digits", "resample": True}]
+    plan = Plan.of(configuration("embedded", {"problems": problems}), ROOT)
+    assert not plan.problem_options("2dplanes/n60/label10")["resample"]
+    assert plan.problem_options("digits/n60/label10")["resample"]
+
+
+def test_every_source_and_fact_of_the_catalogue_is_known(embedded):
+    entries = [*embedded.tables.values(), *embedded.figures.values()]
+    for entry in entries:
+        assert {source.partition(":")[0] for source in entry.reads.values()} <= set(SOURCES)
+        assert {fact.partition(":")[0] for fact in entry.facts.values()} <= set(FACTS)
+        files = embedded.inputs(entry)
+        assert set(files) == set(entry.reads)
+        facts = embedded.told(entry)
+        assert any(files.values()) or facts.get("gaps"), (
+            f"{entry.name} reads nothing, and says nothing"
+        )
+
+
+def test_no_source_and_no_fact_is_unused(embedded):
+    entries = [*embedded.tables.values(), *embedded.figures.values()]
+    reads = {source.partition(":")[0] for entry in entries for source in entry.reads.values()}
+    facts = {fact.partition(":")[0] for entry in entries for fact in entry.facts.values()}
+    facts |= {figure.methods.partition(":")[0] for figure in FIGURES.values() if figure.methods}
+    assert reads == set(SOURCES)
+    assert facts == set(FACTS)
+
+
+def test_parts_are_those_of_the_catalogue(embedded):
+    files = {part: embedded.part_files(part) for part in embedded.parts}
+    assert "reports/tables/leaders.csv" in files["detection"]
+    assert "reports/figures/overview.png" in files["pictures"]
+    assert files["page"][0] == "reports/index.html"
+    assert all(files.values())
+    every = [path for paths in files.values() for path in paths]
+    assert len(every) == len(set(every))
+    assert {f"reports/tables/{name}.csv" for name in TABLES} <= set(every)
+
+
+def test_what_needs_adult_is_left_out_without_it(small):
+    assert "adult_score_gaps" not in small.tables
+    assert "threshold_sensitivity" in small.tables
+
+
+def test_claims_read_every_table_but_themselves(embedded):
+    files = embedded.files("tables")
+    assert "reports/tables/leaders.csv" in files
+    assert not any("claim" in path for path in files)
+
+
+def test_a_timing_has_the_longest_of_its_timeouts(configuration):
+    grid = {"n": [60], "features": [4], "valid": ["fixed", "tenth"]}
+    loo, oob = ({**grid, "methods": [name]} for name in ("loo", "data-oob"))
+    tables = {"wallclock_scaling": [{**loo, "timeout": 7}], "elapsed_time": [loo, oob]}
+    overlay = {"timings": {"timeout": 5, "tables": tables}}
+    timings = Plan.of(configuration(overlay), ROOT).timings
+    assert timings.timeout("loo/n60/d4/fixed") == 7
+    assert timings.timeout("data-oob/n60/d4/none") == timings.timeout("unknown") == 5
+    assert timings.files("elapsed_time") == [
+        "results/timings/loo/n60/d4/fixed.csv",
+        "results/timings/loo/n60/d4/tenth.csv",
+        "results/timings/data-oob/n60/d4/none.csv",  # it reads no validation rows
+    ]
+
+
+def test_the_hash_of_the_configuration_counts_settings_at_their_default(configuration, monkeypatch):
+    before = Plan.of(configuration(), ROOT).provenance
+    same = configuration({"settings": {"nddv": {"epochs": 20}}})
+    assert Plan.of(same, ROOT).provenance == before
+    other = configuration({"settings": {"nddv": {"epochs": 21}}})
+    assert Plan.of(other, ROOT).provenance != before
+
+
+@pytest.mark.parametrize(
+    "overlays", [(), ("embedded",), ("embedded", "quick"), ("embedded", "timings")]
+)
+def test_the_documents_of_the_project_fit_its_configurations(configuration, overlays):
+    Plan.of(configuration(*overlays), ROOT).check_documents()
+
+
+def rules_that_compute():
+    """The modules of every ``source_hash(...)`` of the rules, apart from those of the report."""
+    for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
+        if path.name != "reporting.smk":
+            for arguments in re.findall(r"source_hash\(([^*)]*)\)", path.read_text()):
+                yield re.findall(r'"([a-z_.]+)"', arguments)
+
+
+REGISTRIES = {"methods/registry.py", "dynamics/readouts.py", "reporting"}
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [*rules_that_compute(), *(METHODS[name].modules for name in METHODS)],
+    ids=",".join,
+)
+def test_a_title_or_caption_reruns_nothing_that_computes(modules):
+    files = {path.relative_to(LIBRARY).as_posix() for path in sources(*modules, root=LIBRARY)}
+    assert not {path for path in files if path.startswith(tuple(REGISTRIES))}
+
+
+def test_a_comment_in_one_evaluation_does_not_rerun_another():
+    files = {path.name for path in sources("evaluation.collect", root=LIBRARY)}
+    assert "detection.py" in files
+    assert not {"kernels.py", "curation.py", "groups.py", "runs.py"} & files
+
+
+def test_data_sets_that_are_named_are_those_of_the_configuration(embedded):
+    known = set(embedded.config["datasets"])
+    assert {registry.split_name(name)[0] for name in embedded.datasets} <= known
