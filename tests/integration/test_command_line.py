@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 
 from nddv.cli import main
+from nddv.dynamics.readouts import READOUTS
 from nddv.estimator.nddv import NDDV
+from nddv.support.wording import InputWarning
 
 SMALL = ["--epochs", "2"]
 
@@ -121,7 +123,7 @@ def test_csv_gzip_and_parquet_give_the_same_values(folder):
     np.testing.assert_array_equal(results[0], results[2])
 
 
-@pytest.mark.parametrize("readout", ["path", "terminal", "participation"])
+@pytest.mark.parametrize("readout", READOUTS)
 def test_readouts_with_meta_and_validation_tables(folder, readout):
     make_table(40, seed=1).to_csv("meta.csv", index=False)
     make_table(40, seed=2).to_parquet("valid.parquet")
@@ -134,7 +136,7 @@ def test_readouts_with_meta_and_validation_tables(folder, readout):
 
 
 @pytest.mark.parametrize("task", ["auto", "regression"])
-@pytest.mark.parametrize("readout", [None, "participation", "path", "terminal"])
+@pytest.mark.parametrize("readout", [None, *READOUTS])
 def test_regression(folder, capsys, task, readout):
     frame = make_table().assign(y=lambda t: t["x1"] + 0.1 * t["x2"])
     frame.to_csv("numbers.csv", index=False)
@@ -148,7 +150,7 @@ def test_regression(folder, capsys, task, readout):
     page, notices = Path("p.html").read_text(), capsys.readouterr().err
     for text in (page, notices, *record["notices"][:1]):
         assert ("does not mean a bad row" in " ".join(text.split())) == (
-            readout in {"path", "terminal"}
+            readout is not None and "regression" not in READOUTS[readout].low_is_bad
         )
 
 
@@ -157,7 +159,7 @@ def test_warnings_of_the_library_become_notices(folder, capsys, monkeypatch):
 
     def warning_fit(*given, **named):
         for _ in range(2):
-            warnings.warn("strange\ndata: give X_meta and y_meta", UserWarning, stacklevel=2)
+            warnings.warn(InputWarning("strange\ndata", X_meta=None), stacklevel=2)
         warnings.warn("for developers", DeprecationWarning, stacklevel=2)
         return fit(*given, **named)
 
@@ -165,11 +167,11 @@ def test_warnings_of_the_library_become_notices(folder, capsys, monkeypatch):
     words = ("data.csv", "--target", "y", "--drop", "key")
     assert run(*words) == 0
     lines = capsys.readouterr().err.splitlines()
-    assert lines.count("nddv: note: strange data: give --meta") == 1
+    assert lines.count("nddv: note: strange data (--meta)") == 1
     assert all(line.startswith("nddv: note: ") for line in lines)
     assert not any("developers" in line for line in lines)
     notices = json.loads(Path("data.values.json").read_text())["notices"]
-    assert "strange data: give --meta" in notices
+    assert "strange data (--meta)" in notices
     assert run(*words, "--force", "--quiet") == 0
     assert capsys.readouterr() == ("", "")
 
@@ -215,7 +217,7 @@ BAD_TABLES = {
     "one class": (lambda t: t.assign(y="yes"), "class"),
     "classes or numbers": (
         lambda t: t.assign(y=np.arange(len(t)) ** 2),
-        "say --task regression or --task classification",
+        'set task to "regression" or "classification" (--task)',
     ),
     "no target": (lambda t: t.rename(columns={"y": "label"}), "no column 'y'"),
     "no features": (lambda t: t[["key", "y"]], "nothing is left"),
@@ -255,7 +257,10 @@ def test_bad_files(folder, capsys, name, content, message):
         (["data.csv", "--target", "y", "--flag", "10"], "not in [0, 1)"),
         (["data.csv", "--target", "y", "--flag", "nan"], "not in [0, 1)"),
         (["data.csv", "--target", "y", "--seed", "-1"], "less than 0"),
-        (["data.csv", "--target", "y", "--readout", "best"], "unknown 'best'; known: path, termi"),
+        (
+            ["data.csv", "--target", "y", "--readout", "best"],
+            "unknown 'best'; known: terminal, p",
+        ),
         (["data.csv", "--target", "y", "--readout", "pth"], "unknown 'pth'; did you mean 'path'?"),
         (["data.csv", "--targt", "y"], "unknown option --targt; did you mean '--target'?"),
         (["data.csv", "--target=y", "--tsak=auto"], "unknown option --tsak; did you mean '--task'"),

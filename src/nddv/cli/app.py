@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from nddv.cli.arguments import as_options, build_parser
+from nddv.cli.arguments import build_parser, explain
 from nddv.support.jobs import Terminated, stoppable
 
 BAD_INPUT = 2
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, ArithmeticError, OSError, MemoryError, RuntimeError) as error:
         if arguments.traceback:
             raise
-        message = as_options(str(error)) or type(error).__name__
+        message = explain(error) or type(error).__name__
         print(f"nddv: error: {message}", file=sys.stderr)
         return BAD_INPUT
     return 0

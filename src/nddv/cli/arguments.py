@@ -5,12 +5,17 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import math
-import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nddv.support.wording import hint
+from nddv.dynamics.readouts import READOUTS, Readout
+from nddv.estimator.settings import SETTINGS, TASKS
+from nddv.support.wording import hint, one_line
+
+# options that are not called as what they set: the arguments of `NDDV.fit`, and its settings
+OPTIONS = {"X_meta": "--meta", "X_valid": "--valid", "y": "--target", "random_state": "--seed"}
 
 DESCRIPTION = "Neural Dynamic Data Valuation: one score per training point from one training run."
 
@@ -23,8 +28,8 @@ examples:
 """
 
 VALUE_DESCRIPTION = """\
-Give every row of a table a value: higher is better (in regression only with the readout
-participation, its default), and the values sum to zero.
+Give every row of a table a value: higher is better (in regression only with its default
+readout), and the values sum to zero.
 
 The result is a CSV file with one line a row:
   row    the row's number in the table, the first after the header being 1
@@ -46,24 +51,24 @@ class OneLineParser(argparse.ArgumentParser):
         options = self.option_names()
         for word in words[: words.index("--") if "--" in words else None]:
             name = word.partition("=")[0]
-            if name.startswith("--") and not any(one.startswith(name) for one in options):
+            if name.startswith("--") and not any(o.startswith(name) for o in options):
                 self.error(f"unknown option {name}; {hint(name, options)}")
         return super().parse_args(words, namespace)
 
     def option_names(self) -> list[str]:
         """The long options of this parser and of its commands."""
-        found = [name for name in self._option_string_actions if name.startswith("--")]
+        names = [name for name in self._option_string_actions if name.startswith("--")]
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
-                found += [
+                names += [
                     name for parser in action.choices.values() for name in parser.option_names()
                 ]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(names))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Called by argparse for every argument that has choices."""
         if action.choices is not None and value not in action.choices:
-            choices = [str(one) for one in action.choices]
+            choices = list(map(str, action.choices))
             raise argparse.ArgumentError(action, f"unknown {value!r}; {hint(str(value), choices)}")
 
     def error(self, message: str) -> NoReturn:
@@ -80,11 +85,13 @@ def version() -> str | None:
         return None
 
 
-def as_options(message: str) -> str:
-    """A message of the library, in one line and with options for the names of parameters."""
-    message = " ".join(message.split())
-    message = re.sub(r"\bX_(meta|valid) and y_\1\b", r"--\1", message)
-    return re.sub(r'\b(task|readout|device)="(\w+)"', r"--\1 \2", message)
+def explain(problem: object) -> str:
+    """An error or a notice of the library in one line, and the options that help."""
+    options = []
+    for name, value in getattr(problem, "remedies", {}).items():
+        option = OPTIONS.get(name, f"--{name.replace('_', '-')}")
+        options.append(option if value is None else f"{option} {shlex.quote(one_line(value))}")
+    return one_line(problem) + (f" ({' or '.join(options)})" if options else "")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -132,8 +139,7 @@ def _add_data_options(parser: argparse.ArgumentParser) -> None:
         "--valid",
         type=Path,
         metavar="FILE",
-        help="a table on which the readout `participation` measures utility "
-        "(default: the meta data)",
+        help="a table on which a readout measures utility (default: the meta data)",
     )
     group.add_argument(
         "--separator",
@@ -180,26 +186,13 @@ def _add_column_options(parser: argparse.ArgumentParser) -> None:
 def _add_method_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("method")
     group.add_argument(
-        "--readout",
-        choices=("path", "terminal", "participation"),
-        help="path: the sensitivity along training, averaged over epochs (default for "
-        "classification); terminal: the paper's score at the end of training; participation: the "
-        "derivative of validation utility with respect to a row's weight (default for regression, "
-        "where low values of the other two do not mean bad rows)",
+        "--readout", choices=tuple(READOUTS), help=". ".join(map(_in_words, READOUTS.values()))
     )
-    group.add_argument(
-        "--task",
-        choices=("auto", "classification", "regression"),
-        default="auto",
-        help="auto (default) decides by the target",
-    )
+    group.add_argument("--task", **_choice("task"), help="auto (default) decides by the target")
     group.add_argument("--seed", type=_whole(0), default=0, metavar="N", help="default: 0")
-    group.add_argument(
-        "--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: auto"
-    )
-    group.add_argument(
-        "--epochs", type=_whole(1), metavar="N", help="default: what the library recommends"
-    )
+    group.add_argument("--device", **_choice("device"), help="default: auto")
+    epochs = SETTINGS["epochs"].default
+    group.add_argument("--epochs", type=_whole(1), metavar="N", help=f"default: {epochs}")
 
 
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -225,6 +218,19 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--traceback", action="store_true", help="show where in the code an error arose"
     )
+
+
+def _choice(name: str) -> dict[str, Any]:
+    """The choices of a setting of the estimator, and its default."""
+    setting = SETTINGS[name]
+    return {"choices": setting.kind.schema["enum"], "default": setting.default}
+
+
+def _in_words(readout: Readout) -> str:
+    notes = [f"default for {task}" for task in sorted(readout.default_for)]
+    mute = [task for task in TASKS if task not in readout.low_is_bad]
+    notes += [f"in {task} low values do not mean bad rows" for task in mute]
+    return f"{readout.name}: {readout.meaning}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 def _whole(least: int):  # type: ignore[no-untyped-def]  # argparse wants any callable

@@ -13,7 +13,8 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 
 from nddv.cli import plots
-from nddv.cli.readouts import MEANINGS, is_ordered, low_values
+from nddv.cli.readouts import low_values
+from nddv.dynamics.readouts import default_readout, get_readout
 from nddv.tabular.files import FileTable
 
 SHOWN_ROWS = 15
@@ -38,8 +39,8 @@ def render_page(
     history : the estimator's ``history_``.
     """
     target = record["input"]["target"]
-    task, readout = record["settings"]["task"], record["settings"]["readout"]
-    ordered = is_ordered(task, readout)
+    task, readout = record["settings"]["task"], get_readout(record["settings"]["readout"])
+    ordered = task in readout.low_is_bad
     order = result["rank"].to_numpy().argsort()
     columns = [target, *record["input"]["id"], *(c["column"] for c in record["columns"])]
     lowest, highest = ("Least", "Most") if ordered else ("Lowest", "Highest")
@@ -50,7 +51,7 @@ def render_page(
         target=target,
         task=task,
         readout=readout,
-        meaning=MEANINGS[readout],
+        advised=default_readout(task).name,
         ordered=ordered,
         low_values=low_values(task, readout),
         histogram=plots.histogram(
@@ -59,7 +60,8 @@ def render_page(
             "higher is better" if ordered else "low does not mean bad",
         ),
         history=plots.history(history),
-        history_legend=plots.history_legend(history),
+        runs=plots.run_looks(history),
+        banded=plots.banded(history),
         columns=columns[:SHOWN_COLUMNS],
         hidden_columns=max(len(columns) - SHOWN_COLUMNS, 0),
         sections=[

@@ -1,77 +1,50 @@
-"""Plots as SVG for the HTML page: small, sharp in print, and with text for a screen reader."""
+"""Plots of the HTML page as SVG: small, sharp in print, and with text for a screen reader."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from typing import Any
+from xml.etree import ElementTree
 
+import matplotlib as mpl
 import numpy as np
-from markupsafe import Markup, escape
+import pandas as pd
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 INK, FAINT, RULE = "#1c2430", "#667085", "#d9dee7"
 BLUE, RED = "#4c78a8", "#d1603d"
-RUNS = (("#2a7f62", ""), ("#7b4fa3", "6 3"))  # colour and dashes, neither blue nor red
+RUNS = (("#2a7f62", "solid"), ("#7b4fa3", "dashed"))  # neither blue nor red
 MAX_BINS = 60
 WIDTH, HEIGHT = 640, 240
-LEFT, RIGHT, TOP, BOTTOM = 64, 12, 12, 44
 
-
-@dataclass(frozen=True)
-class Axes:
-    """A rectangle of the drawing and the numbers that it spans."""
-
-    x: tuple[float, float]
-    y: tuple[float, float]
-    width: int = WIDTH
-    height: int = HEIGHT
-
-    def at(self, x: float, y: float) -> tuple[float, float]:
-        """The place of a point in the drawing."""
-        inner_width, inner_height = self.width - LEFT - RIGHT, self.height - TOP - BOTTOM
-        across = (x - self.x[0]) / (self.x[1] - self.x[0])
-        up = (y - self.y[0]) / (self.y[1] - self.y[0])
-        return round(LEFT + across * inner_width, 2), round(TOP + (1 - up) * inner_height, 2)
-
-    def frame(
-        self,
-        x_label: str,
-        y_label: str,
-        title: str,
-        body: Sequence[str],
-        y_ticks: Sequence[tuple[float, float]] | None = None,
-    ) -> Markup:
-        """The drawing: grid, numbers and labels of both axes, and the body on top.
-
-        y_ticks : (place, number to show) each; by default round numbers at their own places.
-        """
-        if y_ticks is None:
-            y_ticks = [(tick, tick) for tick in ticks(*self.y, count=4)]
-        parts = [
-            f'<svg viewBox="0 0 {self.width} {self.height}" role="img" '
-            f'font-size="12" fill="{FAINT}" aria-label="{escape(title)}">'
-            f"<title>{escape(title)}</title>"
-        ]
-        for tick in ticks(*self.x):
-            x, y = self.at(tick, self.y[0])
-            parts.append(f'<text x="{x}" y="{y + 16}" text-anchor="middle">{number(tick)}</text>')
-        for place, tick in y_ticks:
-            x, y = self.at(self.x[0], place)
-            parts.append(f'<path stroke="{RULE}" d="M{x} {y}H{self.width - RIGHT}"/>')
-            parts.append(f'<text x="{x - 6}" y="{y + 4}" text-anchor="end">{number(tick)}</text>')
-        parts.extend(body)
-        bottom = self.height - BOTTOM
-        parts.append(f'<path stroke="{INK}" d="M{LEFT} {bottom}H{self.width - RIGHT}"/>')
-        middle_x, middle_y = (LEFT + self.width - RIGHT) / 2, (TOP + bottom) / 2
-        parts.append(
-            f'<text x="{middle_x}" y="{self.height - 8}" text-anchor="middle">'
-            f"{escape(x_label)}</text>"
-            f'<text x="14" y="{middle_y}" text-anchor="middle" '
-            f'transform="rotate(-90 14 {middle_y})">{escape(y_label)}</text></svg>'
-        )
-        return Markup("".join(parts))  # every text in it was escaped above
+STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "nddv",
+    "text.parse_math": False,
+    "figure.constrained_layout.use": True,
+    "figure.frameon": False,
+    "font.size": 12,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": FAINT,
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.color": RULE,
+    "xtick.bottom": False,
+    "ytick.left": False,
+    "xtick.labelcolor": FAINT,
+    "ytick.labelcolor": FAINT,
+}
 
 
 def histogram(
@@ -83,29 +56,28 @@ def histogram(
     """
     lowest, highest = _span(float(values.min()), float(values.max()))
     edges = np.linspace(lowest, highest, _bin_count(values) + 1)
-    kept = np.histogram(values[~flagged], edges)[0]
-    low = np.histogram(values[flagged], edges)[0]
-    counts = kept + low
+    low, kept = (np.histogram(values[part], edges)[0] for part in (flagged, ~flagged))
+    counts = low + kept
     dwarfing = counts.max() > 10 * np.median(counts[counts > 0])
-    height: Callable[[float], float] = math.log1p if dwarfing else float
-    axes = Axes((lowest, highest), (0.0, 1.05 * height(counts.max())))
-    body = []
-    for left, right, first, both in zip(edges, edges[1:], low, counts, strict=False):
-        body.append(_bar(axes, (left, right), (0.0, height(first)), int(first), RED))
-        body.append(
-            _bar(axes, (left, right), (height(first), height(both)), int(both - first), BLUE)
-        )
-    if lowest < 0 < highest:
-        x, bottom = axes.at(0.0, 0.0)
-        body.append(f'<path stroke="{INK}" stroke-dasharray="3 3" d="M{x} {bottom}V{TOP}"/>')
-    title = f"Histogram of {len(values)} values, {int(flagged.sum())} of them flagged"
-    return axes.frame(
-        f"value ({hint}, 0 is the mean)",
-        "rows, logarithmic" if dwarfing else "rows",
-        title,
-        body,
-        _log_ticks(int(counts.max())) if dwarfing else None,
-    )
+    with mpl.rc_context(STYLE):
+        figure, panel = _panel(WIDTH, HEIGHT, f"value ({hint}, 0 is the mean)")
+        panel.set_ylabel("rows, logarithmic" if dwarfing else "rows")
+        hints: dict[str, str] = {}
+        for bottom, heights, colour in ((0 * low, low, RED), (low, kept, BLUE)):
+            look: Any = {"align": "edge", "color": colour, "edgecolor": "white", "linewidth": 0.6}
+            bars = panel.bar(edges[:-1], heights, np.diff(edges), bottom, **look)
+            for bar, height, ends in zip(bars, heights, itertools.pairwise(edges), strict=True):
+                name, rows = f"bar-{len(hints)}", f"{height} row{'' if height == 1 else 's'}"
+                hints[name] = f"{' to '.join(map(number, ends))}: {rows}"
+                bar.set(gid=name, visible=height > 0)
+        if dwarfing:
+            panel.set_yscale("function", functions=(np.log1p, np.expm1))
+            panel.set_yticks([0, *(10**k for k in range(len(str(counts.max()))))])
+        panel.set(xlim=(lowest, highest), ylim=(0, 1.05 * counts.max()))
+        if lowest < 0 < highest:
+            panel.axvline(0, color=INK, linewidth=1, linestyle=(0, (3, 3)))
+        title = f"Histogram of {len(values)} values, {int(flagged.sum())} of them flagged"
+        return _svg(figure, title, hints)
 
 
 def _bin_count(values: NDArray[np.float64]) -> int:
@@ -118,26 +90,6 @@ def _bin_count(values: NDArray[np.float64]) -> int:
     return max(8, math.ceil(span / width))
 
 
-def _log_ticks(highest: int) -> list[tuple[float, float]]:
-    """0 and the powers of ten up to `highest`, at their places log(1 + count)."""
-    counts = [0, *(10**k for k in range(len(str(highest))))]
-    return [(math.log1p(c), float(c)) for c in counts]
-
-
-def _bar(
-    axes: Axes, x: tuple[float, float], y: tuple[float, float], count: int, colour: str
-) -> str:
-    if count == 0:
-        return ""
-    x0, y0 = axes.at(x[0], y[1])
-    x1, y1 = axes.at(x[1], y[0])
-    text = f"{number(x[0])} to {number(x[1])}: {count} row{'' if count == 1 else 's'}"
-    return (
-        f'<rect fill="{colour}" x="{x0}" y="{y0}" width="{max(x1 - x0 - 0.6, 0.4):.2f}" '
-        f'height="{y1 - y0:.2f}"><title>{text}</title></rect>'
-    )
-
-
 def history(record: Mapping[str, Sequence[object]]) -> list[tuple[str, Markup]]:
     """One small plot for every recorded number, by epoch; (name, drawing) each.
 
@@ -145,116 +97,58 @@ def history(record: Mapping[str, Sequence[object]]) -> list[tuple[str, Markup]]:
     the standard error of the meta score that chooses the epoch (the accuracy where there is one),
     becomes a band about that score.
     """
-    epochs = _epochs(record)
-    plots = []
-    for name in _curves(record):
-        series = np.asarray(record[name], dtype=np.float64)
-        error = np.zeros_like(series)
-        if name == _with_band(record):
-            error = np.asarray(record["meta_error"], dtype=np.float64)
-        ends = np.concatenate([series - error, series + error])
-        finite = ends[np.isfinite(ends)]
-        if len(series) != len(epochs) or not finite.size:
-            continue
-        axes = Axes(
-            _span(float(epochs.min()), float(epochs.max())),
-            _span(float(finite.min()), float(finite.max())),
-            width=WIDTH // 2,
-            height=200,
-        )
-        body = [
-            mark
-            for run, part in enumerate(_runs(epochs))
-            for mark in (
-                _band(axes, epochs[part], series[part], error[part], run),
-                _line(axes, epochs[part], series[part], run),
-            )
-        ]
+    rows, plots = _rows(record), []
+    for name in rows.columns.drop(["epoch", "run", "fold", "meta_error"], errors="ignore"):
         label = name.replace("_", " ")
-        plots.append((label, axes.frame("epoch", label, f"{label} by epoch", body)))
+        error = rows["meta_error"] if name == banded(record) else 0.0
+        drawn = rows[["epoch", "run"]].assign(y=rows[name], low=rows[name] - error)
+        with mpl.rc_context(STYLE):
+            figure, panel = _panel(WIDTH // 2, 200, "epoch", label)
+            panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+            panel.yaxis.set_major_locator(MaxNLocator(5))
+            panel.set_xlim(_span(rows["epoch"].min(), rows["epoch"].max()))
+            for k, run in drawn.dropna(subset="y").groupby("run"):
+                _draw_run(panel, run, *RUNS[int(k) % len(RUNS)])
+            plots.append((label, _svg(figure, f"{label} by epoch")))
     return plots
 
 
-def history_legend(record: Mapping[str, Sequence[object]]) -> Markup:
-    """What the lines of `history` stand for; empty where there is one run and no band."""
-    if not _curves(record):
-        return Markup("")
-    runs = _runs(_epochs(record))
-    parts = []
-    for run in range(len(runs) if len(runs) > 1 else 0):
-        sample = (
-            '<svg viewBox="0 0 36 12" aria-hidden="true">' + _stroke("0,6 36,6", run) + "</svg>"
-        )
-        parts.append(f'<span class="legend">{sample}run {run + 1} of {len(runs)}</span>')
-    banded = _with_band(record)
-    if banded is not None:
-        parts.append(f"band: {escape(banded.replace('_', ' '))} ± one standard error")
-    return Markup(" ".join(parts))  # the only foreign text in it was escaped above
+def _draw_run(panel: Axes, run: pd.DataFrame, colour: str, line: Any) -> None:
+    """A line (epoch, y) with its band (from low up); a single point is a dot."""
+    if len(run) == 1:
+        dot = pd.concat([run, run])  # a line of no length, but with round ends
+        look: Any = {"linewidth": 6, "solid_capstyle": "round", "gid": "dot"}
+        panel.plot(dot["epoch"], dot["y"], color=colour, **look)
+        return
+    panel.plot(run["epoch"], run["y"], color=colour, linestyle=line, linewidth=2, gid="line")
+    banded = run[run["low"] < run["y"]]
+    if len(banded) > 1:
+        across = [*banded["epoch"], *banded["epoch"][::-1]]
+        along = [*banded["low"], *(2 * banded["y"] - banded["low"])[::-1]]
+        panel.fill(across, along, color=colour, alpha=0.15, gid="band")
 
 
-def _curves(record: Mapping[str, Sequence[object]]) -> list[str]:
-    """The names of what is drawn as a curve."""
-    skipped = {"epoch", "fold", "meta_error"}
-    return [n for n in record if n not in skipped and _is_numeric(record[n])]
+def run_looks(record: Mapping[str, Sequence[object]]) -> list[tuple[str, str]]:
+    """Colour and line style of every run of a history; none where there is one run only."""
+    runs = _rows(record)["run"].nunique()
+    return [RUNS[run % len(RUNS)] for run in range(runs)] if runs > 1 else []
 
 
-def _with_band(record: Mapping[str, Sequence[object]]) -> str | None:
+def banded(record: Mapping[str, Sequence[object]]) -> str | None:
     """The name of the meta score that `meta_error` belongs to."""
-    if "meta_error" not in record or not _is_numeric(record["meta_error"]):
-        return None
-    return next((n for n in ("meta_accuracy", "meta_loss") if n in _curves(record)), None)
+    names = _rows(record).columns
+    scores = [name for name in ("meta_accuracy", "meta_loss") if name in names]
+    return scores[0] if scores and "meta_error" in names else None
 
 
-def _epochs(record: Mapping[str, Sequence[object]]) -> NDArray[np.float64]:
-    length = max((len(record[n]) for n in _curves(record)), default=0)
-    return np.asarray(record.get("epoch", range(length)), dtype=np.float64)
-
-
-def _runs(epochs: NDArray[np.float64]) -> list[slice]:
-    """The parts of a history that are runs of their own: epochs start anew."""
-    starts = [0, *(int(k) + 1 for k in np.flatnonzero(np.diff(epochs) <= 0)), len(epochs)]
-    return [slice(a, b) for a, b in itertools.pairwise(starts)]
-
-
-def _line(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64], run: int) -> str:
-    points = [axes.at(float(a), float(b)) for a, b in zip(x, y, strict=True) if math.isfinite(b)]
-    if len(points) == 1:
-        colour = RUNS[run % len(RUNS)][0]
-        return f'<circle fill="{colour}" cx="{points[0][0]}" cy="{points[0][1]}" r="3"/>'
-    return _stroke(" ".join(f"{a},{b}" for a, b in points), run)
-
-
-def _stroke(points: str, run: int) -> str:
-    colour, dashes = RUNS[run % len(RUNS)]
-    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-    return f'<polyline fill="none" stroke="{colour}" stroke-width="2"{dashed} points="{points}"/>'
-
-
-def _band(
-    axes: Axes,
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    error: NDArray[np.float64],
-    run: int,
-) -> str:
-    known = np.isfinite(y) & np.isfinite(error)
-    if known.sum() < 2 or not error[known].any():
-        return ""
-    across = np.concatenate([x[known], x[known][::-1]])
-    along = np.concatenate([(y - error)[known], (y + error)[known][::-1]])
-    places = [axes.at(float(a), float(b)) for a, b in zip(across, along, strict=True)]
-    points = " ".join(f"{a},{b}" for a, b in places)
-    return f'<polygon fill="{RUNS[run % len(RUNS)][0]}" fill-opacity="0.15" points="{points}"/>'
-
-
-def ticks(low: float, high: float, count: int = 6) -> list[float]:
-    """Round numbers within [low, high], about `count` of them."""
-    rough = (high - low) / count
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough)
-    first = math.ceil(low / step - 1e-9)
-    last = math.floor(high / step + 1e-9)
-    return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+def _rows(record: Mapping[str, Sequence[object]]) -> pd.DataFrame:
+    """What is numeric in a history, by epoch and run: where epochs start anew."""
+    columns = {name: pd.Series(list(entries), dtype=object) for name, entries in record.items()}
+    rows = pd.DataFrame(columns).apply(pd.to_numeric, errors="coerce")
+    rows = rows.replace([np.inf, -np.inf], np.nan).dropna(axis=1, how="all")
+    if "epoch" not in rows:
+        rows["epoch"] = range(len(rows))
+    return rows.assign(run=(rows["epoch"].diff() <= 0).cumsum())
 
 
 def number(x: float) -> str:
@@ -263,15 +157,44 @@ def number(x: float) -> str:
 
 
 def _span(low: float, high: float) -> tuple[float, float]:
-    """An interval that is never empty."""
-    if high > low:
+    """An interval that is never empty, nor too small for an axis."""
+    if high - low > max(1e-12 * max(abs(low), abs(high)), 1e-250):
         return low, high
     margin = abs(low) * 0.5 or 0.5
     return low - margin, high + margin
 
 
-def _is_numeric(series: Sequence[object]) -> bool:
-    try:
-        return np.asarray(series, dtype=np.float64).ndim == 1 and len(series) > 0
-    except (TypeError, ValueError):
-        return False
+def _panel(width: int, height: int, x_label: str, y_label: str = "") -> tuple[Figure, Axes]:
+    """A figure of so many pixels with one panel."""
+    figure = Figure(figsize=(width / 72, height / 72))
+    panel = figure.subplots()
+    panel.set(xlabel=x_label, ylabel=y_label)
+    panel.patch.set_visible(False)
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.set_major_formatter(lambda x, _: number(x))
+    return figure, panel
+
+
+def _svg(figure: Figure, title: str, hints: Mapping[str, str] | None = None) -> Markup:
+    """The drawing as a part of a page: in the page's fonts, without ids and addresses.
+
+    hints : what parts of the drawing, by their names, say when pointed at.
+    """
+    file = StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None})
+    root = ElementTree.fromstring(file.getvalue())
+    box = root.attrib["viewBox"]
+    root.attrib = {"id": "plot", "viewBox": box, "role": "img", "aria-label": title}
+    said = {"plot": title, **(hints or {})}
+    for node in list(root.iter()):
+        node.tag = node.tag.rpartition("}")[2]  # a page knows the names of SVG
+        for child in [child for child in node if child.tag.endswith(("}metadata", "}defs"))]:
+            node.remove(child)
+        node.attrib.pop("clip-path", None)
+        name = node.attrib.pop("id", "")
+        if name in said or name in ("line", "band", "dot"):
+            node.set("class", name.partition("-")[0])
+        if name in said:
+            node.insert(0, ElementTree.Element("title"))
+            node[0].text = said[name]
+    return Markup(ElementTree.tostring(root, encoding="unicode"))

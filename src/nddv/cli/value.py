@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nddv.cli.arguments import as_options, build_parser, version
-from nddv.cli.page import render_page
-from nddv.cli.readouts import CAUTION, DEFAULTS, is_ordered
+from nddv.cli.arguments import build_parser, explain, version
+from nddv.cli.readouts import caution
+from nddv.dynamics.readouts import default_readout, get_readout
 from nddv.estimator.validation import check_task
 from nddv.support.files import as_json, atomic_write
 from nddv.tabular.encoding import Encoding, Rules, describe, learn_encoding, read_target
@@ -52,14 +52,12 @@ def run(arguments: argparse.Namespace) -> None:
         **_side_data(arguments, "valid", arguments.valid, encoding),
     }
     task = check_task(arguments.task, y)
-    readout = arguments.readout or DEFAULTS[task]
-    notices = list(encoding.notices)
-    if not is_ordered(task, readout):
-        notices.append(CAUTION.format(readout=readout))
+    readout = arguments.readout or default_readout(task).name
+    notices = [*map(explain, encoding.notices), *caution(task, get_readout(readout))]
     for notice in notices:
         _say(arguments, notice)
 
-    estimator, seconds, told = _fit(arguments, task, readout, X, y, side)
+    estimator, seconds, warned = _fit(arguments, task, readout, X, y, side)
     values = np.asarray(estimator.values_, dtype=np.float64)
     result = tabulate(table, values, estimator.stderr_, arguments.flag, arguments.id)
     record = {
@@ -76,7 +74,7 @@ def run(arguments: argparse.Namespace) -> None:
         },
         "columns": describe(encoding.columns),
         "features": int(X.shape[1]),
-        "notices": [*notices, *told],
+        "notices": [*notices, *warned],
         "flag": {"fraction": arguments.flag, "rows": int(result["flag"].sum())},
         "seconds": round(seconds, 3),
         "settings": _plain(estimator.get_params()),
@@ -84,6 +82,8 @@ def run(arguments: argparse.Namespace) -> None:
     }
     page = None
     if outputs.page is not None:
+        from nddv.cli.page import render_page  # loads matplotlib
+
         page = render_page(table, result, record, estimator.history_)
     _write(outputs, result, record, page)
     _report(arguments, outputs, result, seconds)
@@ -192,15 +192,15 @@ def _fit(
         **options,
     )
     start = time.perf_counter()
-    with _told() as told:
+    with _warnings() as sentences:
         estimator.fit(X, y, **side)
-    for message in told:
+    for message in sentences:
         _say(arguments, message)
-    return estimator, time.perf_counter() - start, told
+    return estimator, time.perf_counter() - start, sentences
 
 
 @contextmanager
-def _told() -> Iterator[list[str]]:
+def _warnings() -> Iterator[list[str]]:
     """Collect warnings as sentences; those for developers are left out."""
     sentences: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
@@ -209,7 +209,7 @@ def _told() -> Iterator[list[str]]:
             warnings.simplefilter("ignore", category)
         yield sentences
     for warning in caught:
-        sentence = as_options(str(warning.message))
+        sentence = explain(warning.message)
         if sentence not in sentences:
             sentences.append(sentence)
 
