@@ -47,7 +47,7 @@ SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
 QUICK := results/quick
 
-.PHONY: help environment lock reproduce full timings test lint format unlock bench opendataval clean distclean
+.PHONY: help environment lock reproduce full timings test lint format settings unlock bench opendataval clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -107,6 +107,9 @@ format: $(READY) ## put the sources in shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
+
+settings: $(READY) ## write docs/settings.md: every setting of every method, from the code
+	$(BIN)/python -m nddv.methods.settings > docs/settings.md
 
 bench: $(OPENDATAVAL) ## measure speed and memory, and write reports/benchmarks.md (twenty minutes; less with QUICK_BENCH=1)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK_BENCH),--quick)

@@ -68,7 +68,7 @@ def value_in_this_process(folder: Path, epochs: int, threads: int, stored: bool)
         model.fit(X, targets["y"][:n], np.load(folder / "meta.npy"), targets["y"][n:])
     rng = np.random.default_rng(0)
     found, _ = detection_scores(model.values_, targets["flipped"][:n], FLIPPED, rng)
-    steps = model._folds[0].run.steps
+    steps = model.folds_[0].run.steps
     return {**run.as_record(), "f1": found.f1_budget, "auroc": found.auroc, "steps": steps}
 
 

@@ -87,13 +87,13 @@ def rules_that_retrain(models: int, n: int) -> None:
     compare("LeaveOneOut", lambda: leave_one_out(game()), theirs("LeaveOneOut"), 100)
     compare(
         "DataBanzhaf",
-        lambda: data_banzhaf(game(), rng(), models),
+        lambda: data_banzhaf(game(), rng(), num_models=models),
         theirs("DataBanzhaf", **budget),
         100,
     )
     compare(
         "InfluenceSubsample",
-        lambda: influence_subsample(game(), rng(), models),
+        lambda: influence_subsample(game(), rng(), num_models=models),
         theirs("InfluenceSubsample", **budget),
         100,
     )
@@ -105,7 +105,7 @@ def rules_that_retrain(models: int, n: int) -> None:
     )
     compare(
         "AME, models of four rates",
-        lambda: average_marginal_effect(game(), rng(), models),
+        lambda: average_marginal_effect(game(), rng(), num_models=models),
         theirs("AME", **budget),
         20,
     )

@@ -1,8 +1,9 @@
-"""What every rule costs with the settings of config/methods.yaml, one problem and seed.
+"""What every rule costs with the settings of the workflow, one problem and seed.
 
 n = 1000 with 10 features (2dplanes) and with 768 (five classes of noisy clusters, as
-embeddings are). Budgets (models, permutations, epochs) are those of that file. Rules of the paper's
-table come first; their sum is printed, NDDV included, beside the target for two cores.
+embeddings are). Budgets (models, permutations, epochs) are the defaults, where config/methods.yaml
+does not depart from them. Rules of the paper's table come first; their sum is printed, NDDV
+included, beside the target for two cores.
 
     python benchmarks/bench_rules.py [--quick] [--features 10 768] [--methods loo lava ...]
 """
@@ -17,6 +18,7 @@ import numpy as np
 import yaml
 
 from nddv.methods.registry import METHODS
+from nddv.methods.settings import effective
 from nddv.methods.valuation import value
 from nddv.problems import Problem, Table, make_problem
 from nddv.values import NoValues
@@ -48,10 +50,9 @@ def time_rules(problem: Problem, names: list[str]) -> dict[str, float]:
     settings = yaml.safe_load(SETTINGS.read_text())["settings"]
     spent: dict[str, float] = {}
     for name in names:
-        key = "nddv" if name.startswith("nddv-") else name
         start = time.perf_counter()
         try:
-            value(name, problem, SEED, **settings[key])
+            value(name, problem, SEED, **effective(settings, name))
         except NoValues as error:
             print(f"  {name:20}  no values: {str(error)[:60]}")
             continue

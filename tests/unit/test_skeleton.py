@@ -40,15 +40,6 @@ def test_torch_is_pinned_as_in_the_conda_environment():
     assert re.search(r"pytorch *=+ *2\.13\.0", (ROOT / "envs" / "torch.yaml").read_text())
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
-def test_links_and_paths_of_the_documents_exist(document):
-    text = (ROOT / document).read_text()
-    links = re.findall(r"\]\(([^)#]+)\)", text)
-    named = re.findall(r"`((?:src|config|profiles|workflow|envs)/[\w./-]*)`", text)
-    absent = [p for p in [*links, *named] if "://" not in p and not (ROOT / p).exists()]
-    assert absent == []
-
-
 @needs_make
 def test_every_make_target_of_the_documents_exists():
     listed = set(re.findall(r"^  make (\w+)", make("help"), flags=re.MULTILINE))
