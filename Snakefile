@@ -27,7 +27,6 @@ report: "workflow/report/workflow.rst"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
-include: "workflow/rules/problems.smk"
 include: "workflow/rules/values.smk"
 include: "workflow/rules/audits.smk"
 include: "workflow/rules/evaluation.smk"

@@ -69,7 +69,7 @@ def value_in_this_process(folder: Path, epochs: int, threads: int, stored: bool)
     rng = np.random.default_rng(0)
     found, _ = detection_scores(model.values_, targets["flipped"][:n], FLIPPED, rng)
     steps = model.folds_[0].run.steps
-    return {**run.as_record(), "f1": found.f1_budget, "auroc": found.auroc, "steps": steps}
+    return {**run.as_record(), "f1": found["f1_budget"], "auroc": found["auroc"], "steps": steps}
 
 
 def time_one(n: int, features: int, epochs: int, threads: int, stored: bool, folder: Path) -> dict:

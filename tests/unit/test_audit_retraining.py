@@ -114,17 +114,6 @@ def test_nobody_leaves_the_first_parameters_to_weight_decay() -> None:
     assert RetrainedGame(model).utilities(nobody.numpy())[0] == pytest.approx(float(expected))
 
 
-def test_accuracy_counts_right_answers() -> None:
-    model = fitted()
-    fold = single_fold(model)
-    weights = some_weights()
-    found = RetrainedGame(model, "accuracy").utilities(weights.numpy())
-    for flat, w, accuracy in zip(train_many(fold.run, weights), weights, found, strict=True):
-        outputs = evaluate(fold.run, flat, w, fold.valid, fold.valid_y).end.outputs
-        right = (outputs.argmax(1) == fold.valid_y).numpy()
-        assert accuracy == right.sum() / len(right)
-
-
 def test_walks_are_utilities_of_beginnings() -> None:
     game = RetrainedGame(fitted(epochs=1))
     orders = np.stack([np.random.default_rng(s).permutation(N) for s in (100, 101)])
@@ -147,10 +136,6 @@ def test_errors_say_what_to_do() -> None:
         RetrainedGame(model).utilities(np.ones(N))
     with pytest.raises(ValueError, match="not negative"):
         RetrainedGame(model).utilities(np.full((1, N), np.nan))
-    with pytest.raises(ValueError, match="choose one of"):
-        RetrainedGame(model, "f1")
-    with pytest.raises(ValueError, match="no accuracy"):
-        RetrainedGame(fitted("regression", epochs=1), "accuracy")
 
 
 def test_two_folds_are_not_one_run() -> None:

@@ -9,24 +9,25 @@ import pandas as pd
 import pytest
 import torch
 
-from nddv.audit.stability import (
-    contraction,
-    discretisation,
-    frozen_aggregate,
-    score_gap_transfer,
-    stationarity,
-)
+from nddv.audit.stability.aggregate import frozen_aggregate
 from nddv.audit.stability.contraction import (
+    contraction,
     decay_and_noise,
     euler_decay_and_noise,
     extreme_pairs,
     relative_squares,
 )
-from nddv.audit.stability.discretisation import coarsen
-from nddv.audit.stability.rates import fitted_slope, with_slopes
-from nddv.audit.stability.score_gap import ScoreMap, expected_distances
-from nddv.audit.stability.setting import blocks, fitted_run, roll_copies, terminal_scores
-from nddv.audit.stability.stationarity import curvature, surrogate
+from nddv.audit.stability.discretisation import coarsen, discretisation
+from nddv.audit.stability.score_gap import ScoreMap, expected_distances, score_gap_transfer
+from nddv.audit.stability.setting import (
+    fitted_run,
+    fitted_slope,
+    populations,
+    roll_copies,
+    terminal_scores,
+    with_slopes,
+)
+from nddv.audit.stability.stationarity import curvature, stationarity, surrogate
 from nddv.dynamics.flow import rollout
 from nddv.dynamics.population import encode
 
@@ -67,10 +68,6 @@ def test_slopes_of_unusable_points(x, y, message):
         fitted_slope(x, y)
 
 
-def test_blocks_add_up():
-    assert list(blocks(7, 3)) == [3, 3, 1]
-
-
 @pytest.fixture(scope="module")
 def run():
     return fitted_run(100, 30)
@@ -86,6 +83,15 @@ def test_copies_of_a_population_move_as_the_library_moves_one(run):
         path = rollout(run.flow, params.controls, x0, noise[:, k], mass=mass)
         for together, alone in zip(states, path.states, strict=True):
             assert torch.allclose(together[k], alone)
+
+
+def test_populations_come_in_blocks_that_add_up(run):
+    params, mass = run.flow.unpack(run.flat), run.weights()
+    x0 = encode(run.flow, params.encoder, run.data.rows)
+    draws = torch.Generator().manual_seed(100)
+    simulated = list(populations(run.flow, params.controls, x0, mass, 7, 3, draws))
+    assert [len(states[-1]) for states in simulated] == [3, 3, 1]
+    assert all(len(states) == run.flow.steps + 1 for states in simulated)
 
 
 # ------------------------------------------------------------------ contraction

@@ -104,14 +104,16 @@ def test_curve_of_perfect_reversed_and_random_values():
 )
 def test_chance_levels_match_closed_form_and_simulation(rate, everything, clusters):
     chance = chance_levels(rate)
-    assert chance.flag_everything == pytest.approx(everything, abs=5e-4)
-    assert chance.two_means == pytest.approx(clusters, abs=5e-4)
+    assert chance["flag_everything"] == pytest.approx(everything, abs=5e-4)
+    assert chance["two_means"] == pytest.approx(clusters, abs=5e-4)
     mask = np.zeros(1000, bool)
     mask[: round(1000 * rate)] = True
     drawn = [detection_scores(rng(s).normal(size=1000), mask, 0.1, rng())[0] for s in range(200)]
-    assert np.mean([d.f1_budget for d in drawn]) == pytest.approx(chance.budget, abs=0.01)
-    assert np.mean([d.f1_two_means for d in drawn]) == pytest.approx(chance.two_means, abs=0.01)
-    assert f1_score(np.ones(1000, bool), mask) == pytest.approx(chance.flag_everything)
+    assert np.mean([d["f1_budget"] for d in drawn]) == pytest.approx(chance["budget"], abs=0.01)
+    assert np.mean([d["f1_two_means"] for d in drawn]) == pytest.approx(
+        chance["two_means"], abs=0.01
+    )
+    assert f1_score(np.ones(1000, bool), mask) == pytest.approx(chance["flag_everything"])
 
 
 def test_budget_matched_f1_is_precision_and_recall():
@@ -119,8 +121,8 @@ def test_budget_matched_f1_is_precision_and_recall():
     values = rng(2).normal(size=300) - mask
     scores, curve = detection_scores(values, mask, 0.1, rng())
     flags = flag_lowest(values, int(mask.sum()), rng())
-    assert scores.f1_budget == pytest.approx(f1_score(flags, mask))
-    assert scores.f1_budget == pytest.approx((flags & mask).sum() / mask.sum())
+    assert scores["f1_budget"] == pytest.approx(f1_score(flags, mask))
+    assert scores["f1_budget"] == pytest.approx((flags & mask).sum() / mask.sum())
     assert len(curve) == 301
     with pytest.raises(ValueError, match="2 values for 300 training points"):
         detection_scores(values[:2], mask, 0.1, rng())
@@ -131,14 +133,14 @@ def test_f1_of_clusters_is_the_mean_of_precision_and_recall_and_auroc_that_of_th
     values = rng(2).normal(size=300) - mask
     scores, _ = detection_scores(values, mask, 0.3, rng())
     for rule in ("two_means", "two_means_at_least"):
-        precision, recall = (getattr(scores, f"{name}_{rule}") for name in ("precision", "recall"))
+        precision, recall = (scores[f"{name}_{rule}"] for name in ("precision", "recall"))
         harmonic = 2 * precision * recall / (precision + recall)
-        assert getattr(scores, f"f1_{rule}") == pytest.approx(harmonic)
-        flagged = getattr(scores, f"flagged_{rule}")
+        assert scores[f"f1_{rule}"] == pytest.approx(harmonic)
+        flagged = scores[f"flagged_{rule}"]
         assert recall * mask.sum() == pytest.approx(precision * flagged)
     # Of the area, r/2 is what even a perfect order has to spend on corrupted points.
     rate = mask.mean()
-    assert scores.area == pytest.approx(rate / 2 + (1 - rate) * scores.auroc)
+    assert scores["area"] == pytest.approx(rate / 2 + (1 - rate) * scores["auroc"])
 
 
 def test_a_gap_is_a_row_with_its_reason():

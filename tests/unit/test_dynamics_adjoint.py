@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from nddv.dynamics.adjoint import (
+    Batch,
     Perturbation,
     adjoint_representation,
     backward,
@@ -83,10 +84,10 @@ class Setting:
         return (self.weights * costs).mean()
 
     def gradient(self, pairing: str = "exact") -> Tensor:
+        batch = Batch(self.x, self.y, self.noise)
         return batch_gradient(
-            self.flow, self.flat, self.x, self.y, self.noise, self.weights, self.mass, self.loss,
-            pairing,
-        ).gradient  # fmt: skip
+            self.flow, self.flat, batch, self.weights, self.mass, self.loss, pairing
+        ).gradient
 
 
 @pytest.fixture(params=[(c, t) for c in CONTROLS for t in LOSS], ids="-".join)

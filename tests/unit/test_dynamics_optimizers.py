@@ -27,7 +27,7 @@ def test_pullback_equals_autograd(name: str, clip: float) -> None:
     outputs = optimizer.step(3, *inputs)
     expected = torch.autograd.grad(outputs, inputs, (dflat, dmoments))
     found = optimizer.pullback(3, flat, moments, gradient, dflat, dmoments)
-    for a, b in zip((found.flat, found.moments, found.gradient), expected, strict=True):
+    for a, b in zip(found, expected, strict=True):
         assert torch.allclose(a, b, atol=1e-12)
 
 
@@ -38,7 +38,7 @@ def test_a_gradient_that_is_always_zero_has_finite_derivatives(name: str) -> Non
     zero = torch.zeros(4)
     moments = optimizer.init(zero)
     back = optimizer.pullback(0, zero, moments, zero, torch.ones(4), torch.zeros_like(moments))
-    assert torch.isfinite(back.gradient).all()
+    assert torch.isfinite(back[2]).all()
 
 
 def test_steps_are_those_of_torch() -> None:

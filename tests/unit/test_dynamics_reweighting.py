@@ -5,16 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nddv.dynamics.adjoint import backward
+from nddv.dynamics.adjoint import Batch, backward
 from nddv.dynamics.costs import running, terminal
 from nddv.dynamics.flow import Flow, rollout
-from nddv.dynamics.reweighting import (
-    Batch,
-    MetaProblem,
-    WeightMap,
-    lookahead_gradient,
-    penalty_gradient,
-)
+from nddv.dynamics.reweighting import MetaProblem, WeightMap, lookahead_gradient, penalty_gradient
 from nddv.estimator.settings import Settings
 
 LOSS = "cross_entropy"

@@ -33,7 +33,7 @@ def small_run(**settings) -> Run:
 
 def test_batches_of_an_epoch_cover_every_point_once() -> None:
     for n, size in ((70, 16), (10, 64), (64, 64), (65, 64)):
-        schedule = Schedule(n, size, epochs=2, seed=3, max_steps=5000, block_size=1)
+        schedule = Schedule(Training.of(Settings(batch_size=size, epochs=2)), n, seed=3)
         batches = schedule.batches(0)
         assert len(batches) == schedule.steps_per_epoch
         assert sorted(torch.cat(batches).tolist()) == list(range(n))

@@ -216,25 +216,25 @@ def test_effects_of_a_map_without_interactions_are_exact():
 
 def test_tables_tell_the_strongest_coordinates_and_units(problem, run):
     tables = coordinate_functions(problem, 100, EPOCHS, top=2, points=21)
-    strengths = tables.strengths[tables.strengths["kind"] == "coordinate"]
+    strengths = tables["strengths"][tables["strengths"]["kind"] == "coordinate"]
     assert len(strengths) == run.flow.width
     assert strengths["strength"].is_monotonic_decreasing
     assert strengths["correlation"].abs().between(0, 1).all()
     assert strengths["target"].iloc[0] == problem.record["classes"][-1]
     strongest = strengths["number"].tolist()[:2]
-    functions = tables.functions
+    functions = tables["functions"]
     for kind, rows in {"inner": 2 * 25 * 21, "outer": 2 * 21, "effect": 2 * 21}.items():
         own = functions[functions["kind"] == kind]
         assert len(own) == rows
         assert kind == "outer" or own["coordinate"].unique().tolist() == strongest
     states = last_states(run)[:, strongest[0] - 1]
-    own = tables.states[
-        (tables.states["kind"] == "coordinate") & (tables.states["number"] == strongest[0])
+    own = tables["states"][
+        (tables["states"]["kind"] == "coordinate") & (tables["states"]["number"] == strongest[0])
     ]
     np.testing.assert_allclose(own["x"], states)
     effect = functions[(functions["kind"] == "effect") & (functions["coordinate"] == strongest[0])]
     assert np.interp(states.median(), effect["x"], effect["y"]) == pytest.approx(0, abs=2e-3)
-    assert list(tables.states)[:4] == ["dataset", "n", "corruption", "seed"]
+    assert list(tables["states"])[:4] == ["dataset", "n", "corruption", "seed"]
 
 
 def test_a_control_that_is_no_kan_is_refused(problem):

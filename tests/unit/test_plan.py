@@ -48,10 +48,10 @@ def test_a_plan_cannot_be_changed(small):
 def test_problems_and_gaps_are_told_apart(configuration):
     overlay = {"problems": [PLANES, {**PLANES, "dataset": "imagenet100@resnet50"}]}
     plan = Plan.of(configuration("embedded", overlay), ROOT)
-    assert [problem["dataset"] for problem in plan.problems] == ["2dplanes"]
-    assert [gap["dataset"] for gap in plan.gaps] == ["imagenet100@resnet50"]
-    assert plan.gaps[0]["reason"]
-    assert plan.fact("gaps") == plan.gaps
+    assert [problem["dataset"] for problem in plan.main.problems] == ["2dplanes"]
+    assert [gap["dataset"] for gap in plan.main.gaps] == ["imagenet100@resnet50"]
+    assert plan.main.gaps[0]["reason"]
+    assert plan.fact("gaps") == plan.main.gaps
 
 
 def test_without_any_data_set_the_error_has_the_reasons(configuration):

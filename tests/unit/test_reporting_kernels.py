@@ -24,9 +24,9 @@ def frames():
     return {
         "curves": evaluation.kernel_curves(100, points=61),
         "regressions": evaluation.compare_regressions(100, settings=settings),
-        "functions": tables.functions,
-        "states": tables.states,
-        "strengths": tables.strengths,
+        "functions": tables["functions"],
+        "states": tables["states"],
+        "strengths": tables["strengths"],
     }
 
 

@@ -15,10 +15,10 @@ from nddv.reporting import page
 from nddv.reporting.catalogue.figures import FIGURES
 from nddv.reporting.catalogue.tables import TABLES, experiment_table
 from nddv.reporting.contents import check_report, read_report, shown
-from nddv.reporting.page import environment, picture, render_page, write_page
+from nddv.reporting.page import environment, picture, render_page
 from nddv.reporting.registry import Figure, Table
 from nddv.reporting.tables.run_times import run_times_table
-from nddv.reporting.writing import lay_out
+from nddv.reporting.writing import lay_out, write_text
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "workflow/schemas/report.schema.yaml"
@@ -318,7 +318,8 @@ def test_long_tables_scroll_in_their_box(folder):
 def written(path, folder, **changes):
     frames = {"claims": make_claims(**changes), "claim_cases": pd.DataFrame(CASES)}
     figures = {"curve": folder / "figures/curve.png"}
-    write_page(path, REPORT, ENTRIES, frames, {}, figures, environment(PROVENANCE))
+    record = environment(PROVENANCE)
+    write_text(path, render_page(REPORT, ENTRIES, frames, {}, figures, record, folder))
     return path.read_bytes()
 
 

@@ -15,10 +15,18 @@ from nddv.reporting.figures.sensitivity import PANELS, sensitivity
 from nddv.reporting.figures.style import LOOKS, save_figure
 from nddv.reporting.frames import NOT_RUN
 from nddv.reporting.tables.sensitivity import sensitivity_table
-from nddv.reporting.verdicts import judge
+from nddv.reporting.verdicts import evaluate, verdict
 
 ENTRY = TABLES["sensitivity"]
 ROOT = Path(__file__).parents[2]
+
+
+def judge(claims, tables):
+    """The verdict on each claim, by its id."""
+    cases = evaluate(claims, tables).items()
+    return {name: verdict([case.outcome for case in of]) for name, of in cases}
+
+
 REASON = "NoValues: diverged"
 DEFAULTS = {
     "reweighting": "lookahead",

@@ -39,14 +39,14 @@ def frames():
     problem, truth = make_problem("2dplanes", N, "label20", SEED)
     traced = trace_run(problem, truth, SEED, {"epochs": 4, "width": 6, "hidden": 5})
     values = [
-        Values(traced.points[name], None, {"method": f"nddv-{name}", "seed": seed})
+        Values(traced["points"][name], None, {"method": f"nddv-{name}", "seed": seed})
         for name in ("path", "terminal")
         for seed in (SEED, SEED + 1)
     ]
     problems = {SEED: problem, SEED + 1: make_problem("2dplanes", N, "label20", SEED + 1)[0]}
     address = {"dataset": "2dplanes", "n": N, "corruption": "label20"}
     curves, _ = curation_tables(problems, values, address, draws=2)
-    return {**vars(traced), "curves": curves}
+    return {**traced, "curves": curves}
 
 
 def draw(function, frames, **changes):

@@ -102,7 +102,8 @@ def test_auto_blocks_are_for_rows_on_disk(table):
 @pytest.mark.parametrize("n", [100, 101, 7])
 @pytest.mark.parametrize("size", [2, 16, 200])
 def test_shuffled_blocks_visit_every_row_once(n, size):
-    schedule = Schedule(n, 10, epochs=2, seed=3, max_steps=5000, block_size=size)
+    training = Training.of(Settings(batch_size=10, epochs=2, block_size=size))
+    schedule = Schedule(training, n, seed=3)
     first, second = (torch.cat(schedule.batches(epoch)) for epoch in (0, 1))
     for order in (first, second):
         assert sorted(order.tolist()) == list(range(n))
@@ -115,11 +116,11 @@ def test_shuffled_blocks_visit_every_row_once(n, size):
 def test_a_step_budget_makes_batches_grow():
     """Cost is then linear in n: more points in a step, no more steps."""
     training = Training.of(Settings(epochs=5, batch_size=64, max_steps=50))
-    small, large, larger = (Schedule.of(training, n, 0) for n in (320, 6400, 64000))
+    small, large, larger = (Schedule(training, n, 0) for n in (320, 6400, 64000))
     assert (small.steps_per_epoch, large.steps_per_epoch, larger.steps_per_epoch) == (5, 10, 10)
     assert len(large.batches(0)[0]) == 640
     assert len(larger.batches(0)[0]) == 6400
-    assert Schedule.of(Training.of(Settings(epochs=9, max_steps=3)), 1000, 0).total_steps == 9
+    assert Schedule(Training.of(Settings(epochs=9, max_steps=3)), 1000, 0).total_steps == 9
 
 
 def test_missing_numbers_on_disk_are_named(tmp_path):

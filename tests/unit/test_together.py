@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import nddv
-from nddv.dynamics.adjoint import batch_gradient
+from nddv.dynamics.adjoint import Batch, batch_gradient
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.optimizers import Optimizer, clip_norm
 from nddv.estimator.settings import Settings
@@ -99,9 +99,10 @@ def test_the_gradient_of_a_stack_is_the_stack_of_gradients(control, loss):
     x, noise = normal(models, points, 5), normal(flow.steps, models, points, flow.width)
     y = (x[..., 0] > 0).long() if loss == "cross_entropy" else x[..., 0]
     weights, mass = normal(models, points).abs(), normal(models, points).abs()
-    whole = batch_gradient(flow, flat, x, y, noise, weights, mass, loss)
+    whole = batch_gradient(flow, flat, Batch(x, y, noise), weights, mass, loss)
     for k in range(models):
-        own = (flow, flat[k], x[k], y[k], noise[:, k], weights[k], mass[k], loss)
+        batch = Batch(x[k], y[k], noise[:, k])
+        own = (flow, flat[k], batch, weights[k], mass[k], loss)
         assert torch.allclose(whole.gradient[k], batch_gradient(*own).gradient, atol=1e-12)
     # the longest gradient is clipped without a change of the others
     limit = float(whole.gradient.norm(dim=1).sort().values[-2])

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from nddv.anatomy.trajectories import (
-    Trajectories,
     informative_features,
     principal_directions,
     scoring_path,
@@ -35,7 +34,7 @@ def model(problem):
 
 
 @pytest.fixture(scope="module")
-def traced(problem) -> Trajectories:
+def traced(problem):
     return trace_run(*problem, SEED, SETTINGS)
 
 
@@ -44,10 +43,10 @@ def wide(frame, over, name):
 
 
 def test_values_are_those_of_the_same_run_without_a_trace(model, traced):
-    np.testing.assert_array_equal(traced.points["path"], model.readout_values("path"))
-    np.testing.assert_array_equal(traced.points["terminal"], model.readout_values("terminal"))
-    np.testing.assert_array_equal(traced.points["weight"], model.weights_)
-    assert traced.run["best_epoch"].item() == 1 + model.record_["best_epoch"][0]
+    np.testing.assert_array_equal(traced["points"]["path"], model.readout_values("path"))
+    np.testing.assert_array_equal(traced["points"]["terminal"], model.readout_values("terminal"))
+    np.testing.assert_array_equal(traced["points"]["weight"], model.weights_)
+    assert traced["run"]["best_epoch"].item() == 1 + model.record_["best_epoch"][0]
 
 
 def test_the_path_pairs_to_the_terminal_sensitivities(model):
@@ -69,28 +68,31 @@ def test_means_are_those_that_drove_the_states_and_carry_the_weights(model):
 
 
 def test_layers_and_epochs_meet_in_the_terminal_value(traced):
-    layers, epochs = wide(traced.layers, "step", "value"), wide(traced.epochs, "epoch", "value")
+    layers, epochs = (
+        wide(traced["layers"], "step", "value"),
+        wide(traced["epochs"], "epoch", "value"),
+    )
     assert layers.shape == (4, N)
     assert epochs.shape == (4, N)
-    np.testing.assert_allclose(layers[-1], traced.points["terminal"], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(layers[-1], traced["points"]["terminal"], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(epochs[-1], layers[-1])
     np.testing.assert_allclose(layers.sum(axis=1), 0, atol=1e-9)
-    assert list(traced.epochs["epoch"].unique()) == [1, 2, 3, 4]
+    assert list(traced["epochs"]["epoch"].unique()) == [1, 2, 3, 4]
     assert np.abs(layers[0] - layers[-1]).max() > 1e-3
 
 
 def test_states_and_means_are_told_along_the_same_directions_at_all_times(model, problem, traced):
     with torch.no_grad():
         path = scoring_path(model.folds_[0].run)
-    axes = principal_directions(path.states[-1], problem[0].y_train)
+    axes, explained = principal_directions(path.states[-1], problem[0].y_train)
     for k in (1, 2):
-        along = axes.vectors[:, k - 1]
+        along = axes[:, k - 1]
         for name, array in (("state", path.states), ("costate", path.costates)):
-            told = wide(traced.states, "step", f"{name}_{k}")
+            told = wide(traced["states"], "step", f"{name}_{k}")
             np.testing.assert_allclose(told, array @ along, atol=1e-9)
-        np.testing.assert_allclose(traced.steps[f"mean_{k}"], path.means @ along, atol=1e-9)
-        assert traced.run[f"explained_{k}"].item() == pytest.approx(axes.explained[k - 1])
-    for frame in (traced.states, traced.layers, traced.steps):
+        np.testing.assert_allclose(traced["steps"][f"mean_{k}"], path.means @ along, atol=1e-9)
+        assert traced["run"][f"explained_{k}"].item() == pytest.approx(explained[k - 1])
+    for frame in (traced["states"], traced["layers"], traced["steps"]):
         np.testing.assert_allclose(frame["time"], 0.5 * frame["step"])
 
 
@@ -99,15 +101,15 @@ def test_directions_are_those_of_largest_variance_and_turned_towards_the_labels(
     labels = rng.integers(0, 2, 400)
     states = rng.normal(size=(400, 3)) * [0.1, 2.0, 0.5] + 7
     states[:, 1] -= 6 * labels
-    found = principal_directions(states, labels)
-    np.testing.assert_allclose(np.abs(found.vectors), [[0, 0], [1, 0], [0, 1]], atol=0.05)
-    assert found.vectors[1, 0] < 0
+    vectors, explained = principal_directions(states, labels)
+    np.testing.assert_allclose(np.abs(vectors), [[0, 0], [1, 0], [0, 1]], atol=0.05)
+    assert vectors[1, 0] < 0
     shares = np.sort(states.var(axis=0))[::-1] / states.var(axis=0).sum()
-    np.testing.assert_allclose(found.explained, shares[:2], rtol=1e-2)
+    np.testing.assert_allclose(explained, shares[:2], rtol=1e-2)
 
 
 def test_weights_of_the_points_lie_on_the_map(traced):
-    points, grid = traced.points, traced.weight_map
+    points, grid = traced["points"], traced["weight_map"]
     assert grid["cost"].iloc[0] == 0
     assert grid["cost"].iloc[-1] == pytest.approx(points["cost"].max())
     on_map = np.interp(points["cost"], grid["cost"], grid["weight"])
@@ -118,14 +120,14 @@ def test_weights_of_the_points_lie_on_the_map(traced):
 
 def test_without_reweighting_the_map_is_one(problem):
     found = trace_run(*problem, SEED, {**SETTINGS, "epochs": 1, "reweighting": "none"})
-    assert (found.weight_map["weight"] == 1).all()
-    assert (found.points["weight"] == 1).all()
+    assert (found["weight_map"]["weight"] == 1).all()
+    assert (found["points"]["weight"] == 1).all()
 
 
 def test_points_tell_class_corruption_and_the_features_that_matter(problem, traced):
     given, truth = problem
-    np.testing.assert_array_equal(traced.points["corrupted"], truth.mask)
-    np.testing.assert_array_equal(traced.points["label"], given.y_train)
+    np.testing.assert_array_equal(traced["points"]["corrupted"], truth.mask)
+    np.testing.assert_array_equal(traced["points"]["label"], given.y_train)
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=given.X_train.shape).astype(np.float32)
     X[:, 4] += 3 * given.y_train
@@ -133,8 +135,8 @@ def test_points_tell_class_corruption_and_the_features_that_matter(problem, trac
     X[:, 0] = 1  # says nothing, and has no variance
     changed = replace(given, X_train=X)
     assert informative_features(changed) == (4, 2)
-    column = int(traced.run["feature_1"].item()) - 1
-    np.testing.assert_array_equal(traced.points["feature_1"], given.X_train[:, column])
+    column = int(traced["run"]["feature_1"].item()) - 1
+    np.testing.assert_array_equal(traced["points"]["feature_1"], given.X_train[:, column])
 
 
 def test_what_cannot_be_told_is_refused(problem):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from nddv.reporting.catalogue import FIGURES
+from nddv.reporting.catalogue.figures import FIGURES
 
 PARTS = [
     *("detection", "experiments", "sensitivity", "curation", "groups", "scaling", "pictures"),

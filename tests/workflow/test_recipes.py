@@ -148,7 +148,7 @@ def test_a_data_set(fresh):
     [
         ("src/nddv/methods/registry.py", '"Random"', '"By chance"'),
         ("src/nddv/dynamics/readouts.py", "NDDV, path-integrated", "NDDV along the path"),
-        ("src/nddv/reporting/catalogue/tables.py", "NDDV beside the best", "NDDV and the best"),
+        ("src/nddv/reporting/catalogue/tables.yaml", "NDDV beside the best", "NDDV and the best"),
     ],
     ids=["method", "readout", "table"],
 )

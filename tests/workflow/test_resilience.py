@@ -87,7 +87,7 @@ def without_costs(record: object) -> object:
         return [without_costs(one) for one in record]
     if isinstance(record, dict):
         return {key: without_costs(one) for key, one in record.items() if key not in COSTS}
-    return record
+    return COST_SENTENCE.sub("", record) if isinstance(record, str) else record
 
 
 def assert_same(found: dict[str, object], expected: dict[str, object]) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nddv.values import load_values
+
 METHODS = [
     "nddv-terminal",
     "nddv-path",
@@ -19,18 +21,17 @@ METHODS = [
     "random",
 ]
 PROBLEM = "2dplanes/n60/label10"
-DATA_RULES = {"load_dataset", "dataset_table", "make_problems"}
+DATA_RULES = {"load_dataset", "make_problems"}
 VALUE_RULES = {"value_nddv", "value_baseline"}
-TABLE_RULES = {"detection_table", "leaders_table", "figure"}
-EVALUATION_RULES = {"evaluate_detection"} | TABLE_RULES
+REPORT_RULES = {"table", "figure"}
+EVALUATION_RULES = {"evaluate_detection"} | REPORT_RULES
 
 
 @pytest.mark.parametrize("seed", [100, 101])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_leaves_values_and_a_record(finished, method, seed):
     folder = finished.folder / "results" / "values" / PROBLEM / f"seed{seed}"
-    with np.load(folder / f"{method}.npz", allow_pickle=False) as stored:
-        values = stored["values"]
+    values = load_values(folder / f"{method}.npz").values
     assert values.shape == (60,)
     assert np.isfinite(values).all()
     record = json.loads((folder / f"{method}.json").read_text())
@@ -54,10 +55,16 @@ def test_the_table_has_every_method_and_chance(finished):
     assert ours.loc["chance", "f1"] == pytest.approx(0.1)
     assert set(table["seeds"]) == {"100 101"}
     assert table["config"].str.fullmatch("[0-9a-f]{12}").all()
-    for suffix in ("md", "html", "tex"):
-        assert "KNN-Shapley" in (
-            finished.folder / "reports" / "tables" / f"detection_n60.{suffix}"
-        ).read_text(encoding="utf-8")
+    text = finished.folder / "reports" / "tables" / "detection_n60.md"
+    assert "KNN-Shapley" in text.read_text(encoding="utf-8")
+
+
+def test_other_formats_of_a_table_are_made_on_demand(project):
+    files = [f"reports/tables/detection_n60.{suffix}" for suffix in ("html", "tex")]
+    done = project.snakemake(*files)
+    assert "2 of 2 steps" in done.stdout
+    for file in files:
+        assert "KNN-Shapley" in (project.folder / file).read_text(encoding="utf-8")
 
 
 def test_figures_logs_and_benchmarks_exist(finished):
@@ -78,11 +85,16 @@ def test_a_second_run_does_nothing(finished):
 @pytest.mark.parametrize(
     ("source", "rerun"),
     [
-        ("reporting/tables.py", {"dataset_table"} | TABLE_RULES),
-        ("reporting/datasets.py", {"dataset_table"}),
+        ("reporting/inputs.py", REPORT_RULES),
+        ("reporting/writing.py", {"table"}),
+        ("reporting/figures/style.py", {"figure"}),
+        ("reporting/tables/datasets.py", {"table"}),
         ("evaluation/detection.py", EVALUATION_RULES),
+        ("evaluation/curation.py", set()),  # not a part that is asked for
+        ("anatomy/kernels.py", set()),
         ("dynamics/__init__.py", {"value_nddv"} | EVALUATION_RULES),
-        ("estimator.py", {"value_nddv"} | EVALUATION_RULES),
+        ("dynamics/readouts.py", REPORT_RULES),  # titles, which nothing that computes reads
+        ("estimator/nddv.py", {"value_nddv"} | EVALUATION_RULES),
         ("baselines/neighbours.py", {"value_baseline"} | EVALUATION_RULES),
         ("problems/corruption.py", {"make_problems"} | VALUE_RULES | EVALUATION_RULES),
         ("problems/readers.py", DATA_RULES | VALUE_RULES | EVALUATION_RULES),
@@ -109,12 +121,12 @@ def test_a_changed_setting_reruns_its_method_only(project):
 
 def test_values_made_again_are_the_same(project):
     folder = project.folder / "results" / "values" / PROBLEM / "seed101"
-    before = {path.name: np.load(path)["values"] for path in folder.glob("*.npz")}
+    before = {path.name: load_values(path).values for path in folder.glob("*.npz")}
     shutil.rmtree(folder)
     project.snakemake("--forcerun", "value_nddv", "value_baseline")
     assert set(before) == {f"{method}.npz" for method in METHODS}
     for name, values in before.items():
-        np.testing.assert_array_equal(np.load(folder / name)["values"], values)
+        np.testing.assert_array_equal(load_values(folder / name).values, values)
 
 
 def test_a_method_that_cannot_is_a_visible_gap(project):

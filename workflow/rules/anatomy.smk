@@ -8,7 +8,7 @@ rule trace_trajectories:
     output:
         **{
             name: f"results/trajectories/{ADDRESS}/{name}.csv"
-            for name in PLAN.trajectory_frames
+            for name in [*PLAN.shown("trajectories"), "weight_map"]
         },
     log:
         f"results/logs/trace_trajectories/{ADDRESS}.log",
@@ -16,7 +16,6 @@ rule trace_trajectories:
         f"results/benchmarks/trace_trajectories/{ADDRESS}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(4000),
         runtime=growing(20),
@@ -41,7 +40,6 @@ rule compare_kernels:
         "results/benchmarks/compare_kernels.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(20),
@@ -68,7 +66,6 @@ rule coordinate_functions:
         f"results/benchmarks/coordinate_functions/{ADDRESS}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(4000),
         runtime=growing(20),

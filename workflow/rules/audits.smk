@@ -1,5 +1,7 @@
 """Audits: how far the values are from retraining, in three kinds of problems, and the theory's checks."""
 
+AUDITED_VALUES = [f"results/values/{ADDRESS}/{name}.npz" for name in PLAN.audit_methods]
+
 
 rule audit_marginals:
     input:
@@ -13,7 +15,6 @@ rule audit_marginals:
         f"results/benchmarks/audit_marginals/{ADDRESS}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(4000),
         runtime=growing(120),
@@ -29,12 +30,8 @@ rule audit_marginals:
 rule audit_scores:
     input:
         marginals=for_seeds(f"results/audits/{ADDRESS}/marginals.npz"),
-        values=expand(
-            f"results/values/{ADDRESS}/{{method}}.npz",
-            method=PLAN.audit_methods,
-            seed=SEEDS,
-            allow_missing=True,
-        ),
+        values=for_seeds(AUDITED_VALUES),
+        value_records=for_seeds(AUDITED_RECORDS),
     output:
         errors=f"results/audits/{PROBLEM}/errors.csv",
         gaps=f"results/audits/{PROBLEM}/gaps.csv",
@@ -45,7 +42,6 @@ rule audit_scores:
         f"results/benchmarks/audit_scores/{PROBLEM}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(10),
@@ -63,11 +59,8 @@ rule audit_certificates:
     input:
         problem=f"results/problems/{ADDRESS}/problem.npz",
         marginals=f"results/audits/{ADDRESS}/marginals.npz",
-        values=expand(
-            f"results/values/{ADDRESS}/{{method}}.npz",
-            method=PLAN.audit_methods,
-            allow_missing=True,
-        ),
+        values=AUDITED_VALUES,
+        value_records=AUDITED_RECORDS,
     output:
         rows=f"results/audits/{ADDRESS}/certificates.csv",
     log:
@@ -76,7 +69,6 @@ rule audit_certificates:
         f"results/benchmarks/audit_certificates/{ADDRESS}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(4000),
         runtime=growing(60),
@@ -96,11 +88,8 @@ rule audit_certificates:
 rule audit_retraining:
     input:
         problem=f"results/problems/{ADDRESS}/problem.npz",
-        values=expand(
-            f"results/values/{ADDRESS}/{{method}}.npz",
-            method=PLAN.audit_methods,
-            allow_missing=True,
-        ),
+        values=AUDITED_VALUES,
+        value_records=AUDITED_RECORDS,
     output:
         fidelity=f"results/audits/{ADDRESS}/retraining/fidelity.csv",
         datamodelling=f"results/audits/{ADDRESS}/retraining/datamodelling.csv",
@@ -112,7 +101,6 @@ rule audit_retraining:
         f"results/benchmarks/audit_retraining/{ADDRESS}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(4000),
         runtime=growing(60),
@@ -141,7 +129,6 @@ rule audit_bridge:
         f"results/benchmarks/audit_bridge/{ADDRESS}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(4000),
         runtime=growing(30),
@@ -163,11 +150,8 @@ rule audit_stability:
         "results/logs/audit_stability/{check}.log",
     benchmark:
         "results/benchmarks/audit_stability/{check}.tsv"
-    wildcard_constraints:
-        check="|".join(PLAN.stability_checks),
     conda:
         "../../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(4000),
         runtime=growing(15),

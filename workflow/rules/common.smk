@@ -2,13 +2,13 @@
 
 from functools import cache
 
-from nddv.methods.registry import get_method
+from nddv.methods.registry import VARIANT_READOUTS, get_method
 from nddv.problems.registry import code_hash, split_name
 from nddv.support import provenance
 from nddv.workflow.configuration import check_configuration
 from nddv.workflow.plan import Plan
 from nddv.workflow.timings import TIMING
-from nddv.workflow.valuations import ADDRESS, PROBLEM
+from nddv.workflow.valuations import ADDRESS, PROBLEM, without
 
 try:
     check_configuration(config, workflow.basedir)
@@ -29,22 +29,26 @@ wildcard_constraints:
     n=r"\d+",
     corruption=r"clean|(label|feature|gauss)\d+(\+(feature|gauss)\d+)*",
     seed=r"\d+",
+    change="[a-z_]+=[A-Za-z0-9.+-]+",
+    check="|".join(PLAN.shown("stability")),
+    features=r"\d+",
+    valid="fixed|tenth|none",
+    table="|".join(PLAN.tables),
+    figure="|".join(PLAN.figures),
+    format="html|tex",
 
 
-def for_seeds(pattern):
-    """A pattern with a {seed}, for every seed; its other wildcards stay."""
-    return expand(pattern, seed=SEEDS, allow_missing=True)
+def for_seeds(pattern, **wildcards):
+    """A pattern with a {seed}, for every seed and every value of the wildcards given; others stay."""
+    return expand(pattern, **wildcards, seed=SEEDS, allow_missing=True)
 
 
 def values_of_problem(suffix, curated=False):
     """The input of a rule: files of the values of a problem, of all its methods and seeds."""
 
-    def of(wildcards):
-        address = PROBLEM.format(**wildcards)
-        methods = PLAN.curated_methods(address) if curated else None
-        return PLAN.values_of(address, suffix, methods)
-
-    return of
+    return lambda wildcards: PLAN.values_of(
+        PROBLEM.format(**wildcards), suffix, curated
+    )
 
 
 def dataset_entry(wildcards):

@@ -15,7 +15,6 @@ rule evaluate_detection:
         f"results/benchmarks/evaluate_detection/{PROBLEM}.tsv"
     conda:
         "../../envs/report.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(5),
@@ -43,13 +42,12 @@ rule evaluate_curation:
         f"results/benchmarks/evaluate_curation/{PROBLEM}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(4000),
         runtime=growing(60),
     params:
         seeds=SEEDS,
-        settings=PLAN.curation_settings,
+        settings=without(config["curation"], "up_to", "methods"),
         sources=source_hash("problems.problem", "evaluation.curation"),
     message:
         "Removal and addition on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
@@ -72,7 +70,6 @@ rule evaluate_groups:
         f"results/benchmarks/evaluate_groups/{PROBLEM}.tsv"
     conda:
         "../../envs/report.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(10),

@@ -6,37 +6,29 @@ def entry_sources(entry, *modules):
     return source_hash(entry.module, "reporting.inputs", *modules)
 
 
-def category(wildcards, params):
-    """Where Snakemake's report shows a table or figure."""
-    return params.entry.part.capitalize()
-
-
-def labels(wildcards, params):
-    """What Snakemake's report calls it."""
-    return {"content": params.entry.title}
+def in_report(path):
+    """A table or figure that Snakemake's report shows: below its part, with its title."""
+    return report(
+        path,
+        caption="../report/entry.rst",
+        category=lambda wildcards, params: params.entry.part.capitalize(),
+        labels=lambda wildcards, params: {"content": params.entry.title},
+    )
 
 
 rule table:
     input:
         unpack(lambda wildcards: PLAN.inputs(PLAN.tables[wildcards.table])),
     output:
-        csv=report(
-            "reports/tables/{table}.csv",
-            caption="../report/entry.rst",
-            category=category,
-            labels=labels,
-        ),
+        csv=in_report("reports/tables/{table}.csv"),
         markdown="reports/tables/{table}.md",
         record="results/tables/{table}.json",
     log:
         "results/logs/table/{table}.log",
     benchmark:
         "results/benchmarks/table/{table}.tsv"
-    wildcard_constraints:
-        table="|".join(PLAN.tables),
     conda:
         "../../envs/report.yaml"
-    threads: 1
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
@@ -64,12 +56,8 @@ rule table_as:
         "results/logs/table_as/{table}.{format}.log",
     benchmark:
         "results/benchmarks/table_as/{table}.{format}.tsv"
-    wildcard_constraints:
-        table="|".join(PLAN.tables),
-        format="html|tex",
     conda:
         "../../envs/report.yaml"
-    threads: 1
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
@@ -87,21 +75,13 @@ rule figure:
         unpack(lambda wildcards: PLAN.inputs(PLAN.figures[wildcards.figure])),
     output:
         pdf="reports/figures/{figure}.pdf",
-        png=report(
-            "reports/figures/{figure}.png",
-            caption="../report/entry.rst",
-            category=category,
-            labels=labels,
-        ),
+        png=in_report("reports/figures/{figure}.png"),
     log:
         "results/logs/figure/{figure}.log",
     benchmark:
         "results/benchmarks/figure/{figure}.tsv"
-    wildcard_constraints:
-        figure="|".join(PLAN.figures),
     conda:
         "../../envs/report.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(10),
@@ -133,12 +113,12 @@ rule report_page:
         "results/benchmarks/report_page.tsv"
     conda:
         "../../envs/report.yaml"
-    threads: 1
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
         entries=PLAN.tables,
+        figures=PLAN.figures,
         provenance=PLAN.provenance,
         sources=source_hash("reporting.page", "reporting.contents"),
     message:

@@ -10,8 +10,6 @@ rule time_method:
         f"results/benchmarks/time_method/{TIMING}.tsv"
     wildcard_constraints:
         method="[a-z][a-z-]*",
-        features=r"\d+",
-        valid="fixed|tenth|none",
     conda:
         "../../envs/torch.yaml"
     # All cores of this machine, so that nothing runs beside it; the method uses as many as configured.
@@ -38,7 +36,5 @@ rule time_method:
 use rule time_method as time_opendataval with:
     wildcard_constraints:
         method="odv:[A-Za-z]+",
-        features=r"\d+",
-        valid="fixed|tenth|none",
     conda:
         "../../envs/opendataval.yaml"

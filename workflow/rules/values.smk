@@ -6,17 +6,11 @@ rule value_nddv:
     input:
         problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
     output:
-        values=expand(
-            f"results/values/{ADDRESS}/{{method}}.npz",
-            method=PLAN.readouts,
-            seed=SEEDS,
-            allow_missing=True,
+        values=for_seeds(
+            f"results/values/{ADDRESS}/{{method}}.npz", method=PLAN.readouts
         ),
-        records=expand(
-            f"results/values/{ADDRESS}/{{method}}.json",
-            method=PLAN.readouts,
-            seed=SEEDS,
-            allow_missing=True,
+        records=for_seeds(
+            f"results/values/{ADDRESS}/{{method}}.json", method=PLAN.readouts
         ),
     log:
         f"results/logs/value_nddv/{PROBLEM}.log",
@@ -24,7 +18,6 @@ rule value_nddv:
         f"results/benchmarks/value_nddv/{PROBLEM}.tsv"
     conda:
         "../../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(4000),
         runtime=growing(20),
@@ -43,29 +36,20 @@ rule value_nddv:
 # NDDV with one setting changed.
 use rule value_nddv as value_variant with:
     output:
-        values=expand(
-            f"results/values/{ADDRESS}/{{readout}}:{{change}}.npz",
-            readout=PLAN.variant_readouts,
-            seed=SEEDS,
-            allow_missing=True,
+        values=for_seeds(
+            f"results/values/{ADDRESS}/{{method}}:{{change}}.npz",
+            method=VARIANT_READOUTS,
         ),
-        records=expand(
-            f"results/values/{ADDRESS}/{{readout}}:{{change}}.json",
-            readout=PLAN.variant_readouts,
-            seed=SEEDS,
-            allow_missing=True,
+        records=for_seeds(
+            f"results/values/{ADDRESS}/{{method}}:{{change}}.json",
+            method=VARIANT_READOUTS,
         ),
     log:
         f"results/logs/value_variant/{PROBLEM}/{{change}}.log",
     benchmark:
         f"results/benchmarks/value_variant/{PROBLEM}/{{change}}.tsv"
-    wildcard_constraints:
-        change="[a-z_]+=[A-Za-z0-9.+-]+",
     params:
-        methods=PLAN.variant_readouts,
-        seeds=SEEDS,
-        settings=NDDV_SETTINGS,
-        sources=source_hash("methods.valuation", "estimator.together"),
+        methods=VARIANT_READOUTS,
     message:
         "NDDV with {wildcards.change} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
 
@@ -84,7 +68,6 @@ rule value_baseline:
         method="|".join(PLAN.baselines) or "none",
     conda:
         "../../envs/torch.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(15),

@@ -9,4 +9,4 @@ with job(snakemake):
     problem, seed = load_problem(snakemake.input.problem), int(snakemake.wildcards.seed)
     tables = coordinate_functions(problem, seed, snakemake.params.settings)
     for name, path in snakemake.output.items():
-        write_csv(path, getattr(tables, name))
+        write_csv(path, tables[name])

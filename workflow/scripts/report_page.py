@@ -3,17 +3,19 @@
 from pathlib import Path
 
 from nddv.reporting.contents import read_report
-from nddv.reporting.page import environment, write_page
+from nddv.reporting.page import environment, render_page
+from nddv.reporting.writing import write_text
 from nddv.support.files import read_csv, read_json
 from nddv.support.jobs import job
 
 with job(snakemake):
-    write_page(
-        snakemake.output[0],
+    page = render_page(
         read_report(snakemake.input.report, snakemake.input.schema),
         snakemake.params.entries,
         {Path(path).stem: read_csv(path) for path in snakemake.input.tables},
         {Path(path).stem: read_json(path)["notes"] for path in snakemake.input.records},
         {Path(path).stem: path for path in snakemake.input.get("figures", [])},
         environment(snakemake.params.provenance),
+        Path(snakemake.output[0]).parent,
     )
+    write_text(snakemake.output[0], page)

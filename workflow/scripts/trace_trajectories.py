@@ -9,4 +9,4 @@ with job(snakemake):
     problem, truth = load_problem(snakemake.input.problem), load_truth(snakemake.input.truth)
     run = trace_run(problem, truth, int(snakemake.wildcards.seed), snakemake.params.settings)
     for name, path in snakemake.output.items():
-        write_csv(path, significant(getattr(run, name)))
+        write_csv(path, significant(run[name]))

@@ -115,14 +115,22 @@ def coordinate_effects(scalar: ScalarMap, states: Tensor, grid: Tensor) -> tuple
     return torch.stack(means), torch.stack(spreads)
 
 
-@dataclass(frozen=True)
-class CoordinateTables:
-    """The last control of a fitted flow as sums of univariate functions.
+@torch.no_grad()
+def coordinate_functions(
+    problem: Problem, seed: int, settings: Mapping[str, Any], top: int = 3, points: int = 81
+) -> dict[str, pd.DataFrame]:
+    """Fit NDDV to a problem and take its last control apart, into sums of univariate functions.
 
-    Every table begins with ``dataset``, ``n``, ``corruption`` and ``seed``.
-
-    Attributes
+    Parameters
     ----------
+    settings : of ``nddv.NDDV``; the control must be a KAN.
+    top : how many coordinates and units get full curves.
+    points : number of points of each curve, over the range of the states.
+
+    Returns
+    -------
+    Tables by name; each begins with ``dataset``, ``n``, ``corruption`` and ``seed``.
+
     functions : ``kind``, ``coordinate``, ``unit``, ``x``, ``y``, ``spread``. ``"inner"``: h_{q,p}
         of the strongest coordinates p and all units q. ``"outer"``: H_q of the strongest units.
         ``"effect"``: effects of the strongest coordinates (``coordinate_effects``). Coordinates and
@@ -135,56 +143,33 @@ class CoordinateTables:
         correlation to a coordinate. Additive is the share of the variance of f that the sum of all
         effects explains. Target is the class to whose margin f belongs.
     """
-
-    functions: pd.DataFrame
-    states: pd.DataFrame
-    strengths: pd.DataFrame
-
-
-@torch.no_grad()
-def coordinate_functions(
-    problem: Problem, seed: int, settings: Mapping[str, Any], top: int = 3, points: int = 81
-) -> CoordinateTables:
-    """Fit NDDV to a problem and take its last control apart.
-
-    Parameters
-    ----------
-    settings : of ``nddv.NDDV``; the control must be a KAN.
-    top : how many coordinates and units get full curves.
-    points : number of points of each curve, over the range of the states.
-    """
     run = single_fold(fit_nddv(problem, seed, "path", settings)).run
     scalar, states = last_control(run), last_states(run)
     sums = scalar.sums(states)
-    grids = {"coordinate": _grid(states, points), "unit": _grid(sums, points)}
-    effects, spreads = coordinate_effects(scalar, states, grids["coordinate"])
-    curves = zip(states.T.numpy(), grids["coordinate"].numpy(), effects.numpy(), strict=True)
-    at_states = np.stack([np.interp(x, places, effect) for x, places, effect in curves])
+    grid, unit_grid = _grid(states, points), _grid(sums, points)
+    effects, spreads = coordinate_effects(scalar, states, grid)
+    curves = zip(states.T.numpy(), grid.numpy(), effects.numpy(), strict=True)
+    at_states = np.stack([np.interp(*curve) for curve in curves])
     of_units = torch.stack([scalar.outer(q, z) for q, z in enumerate(sums.T)]).numpy()
     whole = scalar.of_sums(sums).numpy()
-    strengths = pd.concat(
-        [
-            _strengths("coordinate", at_states).join(_resembled(problem, states.numpy())),
-            _strengths("unit", of_units),
-        ]
-    ).sort_values(["kind", "strength"], ascending=[True, False], ignore_index=True)
+    resembled = _resembled(problem, states.numpy())
+    kinds = [_strengths("coordinate", at_states).join(resembled), _strengths("unit", of_units)]
+    strengths = pd.concat(kinds).sort_values(
+        ["kind", "strength"], ascending=[True, False], ignore_index=True
+    )
     strengths["additive"] = 1 - (whole - at_states.sum(0)).var() / whole.var()
     strengths["target"] = problem.record["classes"][-1]
-    chosen = {
-        kind: [number - 1 for number in part["number"].head(top)]
-        for kind, part in strengths.groupby("kind")
-    }
+    chosen = {kind: part["number"].head(top) - 1 for kind, part in strengths.groupby("kind")}
 
     functions = [
-        _curve("inner", grids["coordinate"][p], y, coordinate=p + 1, unit=q + 1)
+        _curve("inner", grid[p], y, coordinate=p + 1, unit=q + 1)
         for p in chosen["coordinate"]
-        for q, y in enumerate(scalar.inner(p, grids["coordinate"][p]).T)
+        for q, y in enumerate(scalar.inner(p, grid[p]).T)
     ]
     for q in chosen["unit"]:
-        z = grids["unit"][q]
-        functions.append(_curve("outer", z, scalar.outer(q, z), unit=q + 1))
+        functions.append(_curve("outer", unit_grid[q], scalar.outer(q, unit_grid[q]), unit=q + 1))
     for p in chosen["coordinate"]:
-        effect = _curve("effect", grids["coordinate"][p], effects[p], coordinate=p + 1)
+        effect = _curve("effect", grid[p], effects[p], coordinate=p + 1)
         functions.append(effect.assign(spread=spreads[p].numpy()))
     labels = np.asarray(problem.record["classes"])[problem.y_train]
     where = [
@@ -192,9 +177,13 @@ def coordinate_functions(
         for kind, x in (("coordinate", states), ("unit", sums))
         for k in chosen[kind]
     ]
-    tables = [pd.concat(functions), pd.concat(where).rename_axis("point").reset_index(), strengths]
-    address = {key: problem.record[key] for key in ("dataset", "n", "corruption")}
-    return CoordinateTables(*(_headed({**address, "seed": seed}, table) for table in tables))
+    points_along = pd.concat(where).rename_axis("point").reset_index()
+    tables = {"functions": pd.concat(functions), "states": points_along, "strengths": strengths}
+    first = {key: problem.record[key] for key in ("dataset", "n", "corruption")} | {"seed": seed}
+    return {
+        name: table.reset_index(drop=True).assign(**first)[[*first, *table]]
+        for name, table in tables.items()
+    }
 
 
 def _grid(x: Tensor, points: int) -> Tensor:
@@ -225,8 +214,3 @@ def _resembled(problem: Problem, states: NDArray[np.floating]) -> pd.DataFrame:
         names = [f"feature {k + 1}" for k in range(X.shape[1])]
     correlation = both[np.arange(len(best)), best]
     return pd.DataFrame({"feature": [names[k] for k in best], "correlation": correlation})
-
-
-def _headed(columns: Mapping[str, Any], table: pd.DataFrame) -> pd.DataFrame:
-    """A table with constant columns in front."""
-    return table.reset_index(drop=True).assign(**columns)[[*columns, *table]]

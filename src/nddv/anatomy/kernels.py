@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, pi, prod
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -41,27 +42,26 @@ UNCLIPPED = 1e6  # far above the norm of any gradient here
 # ------------------------------------------------------------------ kernels
 
 
-def kernel_curves(seed: int, reach: float = 3.0, points: int = 301, draws: int = 1) -> pd.DataFrame:
-    """Each kernel, its slope and curvature, and random functions with this kernel as covariance.
+def kernel_curves(seed: int, points: int = 301) -> pd.DataFrame:
+    """Each kernel, its slope and curvature, and a random function with this kernel as covariance.
 
     All kernels use the same normal draws. The random functions stand for sums of very many randomly
     weighted bases: for a layer before it has learned anything.
 
     Returns
     -------
-    ``kind`` (``"kernel"``, ``"slope"``, ``"curvature"``, ``"sample"``), ``nu``, ``draw``, ``x`` in
-    length scales, ``y``. The kernel of ν = 1/2 has no slope at its center: NaN.
+    ``kind`` (``"kernel"``, ``"slope"``, ``"curvature"``, ``"sample"``), ``nu``, ``draw`` (0), ``x``
+    in length scales, ``y``. The kernel of ν = 1/2 has no slope at its center: NaN.
     """
-    x = np.linspace(-reach, reach, points)
-    normal = np.random.default_rng(seed).normal(size=(points, draws))
+    x = np.linspace(-3.0, 3.0, points)
+    normal = np.random.default_rng(seed).normal(size=(points, 1))
     frames = []
     for nu in KERNELS:
         slope, curvature = _derivatives(nu, x)
-        curves = {("kernel", 0): matern(x, nu), ("slope", 0): slope, ("curvature", 0): curvature}
-        samples = _samples(matern(x[:, None] - x, nu), normal)
-        curves |= {("sample", k): sample for k, sample in enumerate(samples.T)}
-        for (kind, draw), y in curves.items():
-            frames.append(pd.DataFrame({"kind": kind, "nu": nu, "draw": draw, "x": x, "y": y}))
+        curves = {"kernel": matern(x, nu), "slope": slope, "curvature": curvature}
+        curves["sample"] = _samples(matern(x[:, None] - x, nu), normal)[:, 0]
+        for kind, y in curves.items():
+            frames.append(pd.DataFrame({"kind": kind, "nu": nu, "draw": 0, "x": x, "y": y}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -92,44 +92,20 @@ def _samples(covariance: Floats, normal: Floats) -> Floats:
 # ------------------------------------------------------------------ regression
 
 
-@dataclass(frozen=True)
-class Target:
-    """A known function on [−2, 2]^inputs, of mean 0 and variance 1 there.
-
-    function: (..., inputs) -> (...).
-    """
+class Target(NamedTuple):
+    """A known function (..., inputs) -> (...) on [−2, 2]^inputs, of mean 0 and variance 1 there."""
 
     name: str
     inputs: int
     function: Callable[[Tensor], Tensor]
 
 
-def _smooth(x: Tensor) -> Tensor:
-    return torch.sin(1.5 * pi * x[..., 0] / REACH) / 0.5**0.5
-
-
-def _kinked(x: Tensor) -> Tensor:
-    return (x[..., 0].abs() - 1) * 3**0.5
-
-
-def _step(x: Tensor) -> Tensor:
-    return torch.sign(x[..., 0])
-
-
-def _product(x: Tensor) -> Tensor:
-    return x[..., 0] * x[..., 1] * 0.75
-
-
-def _maximum(x: Tensor) -> Tensor:
-    return (x.amax(-1) - 2 / 3) / (8 / 9) ** 0.5
-
-
 TARGETS = (
-    Target("smooth", 1, _smooth),
-    Target("kinked", 1, _kinked),
-    Target("step", 1, _step),
-    Target("product", 2, _product),
-    Target("maximum", 2, _maximum),
+    Target("smooth", 1, lambda x: torch.sin(1.5 * pi * x[..., 0] / REACH) / 0.5**0.5),
+    Target("kinked", 1, lambda x: (x[..., 0].abs() - 1) * 3**0.5),
+    Target("step", 1, lambda x: torch.sign(x[..., 0])),
+    Target("product", 2, lambda x: x[..., 0] * x[..., 1] * 0.75),
+    Target("maximum", 2, lambda x: (x.amax(-1) - 2 / 3) / (8 / 9) ** 0.5),
 )
 
 
@@ -198,16 +174,9 @@ def compare_regressions(
         for name, chain in models(inputs).items():
             steps = settings.steps * PATIENCE.get(name, 1)
             rates, errors = _best_of_rates(chain, data, seed, replace(settings, steps=steps))
-            frame = data.index.assign(
-                inputs=inputs,
-                model=name,
-                parameters=number_of_parameters(chain),
-                steps=steps,
-                rate=rates.numpy(),
-                noise=settings.noise,
-                rmse=errors.double().numpy(),
-            )
-            frames.append(frame)
+            frame = data.index.assign(inputs=inputs, model=name, steps=steps, noise=settings.noise)
+            measured = {"rate": rates.numpy(), "rmse": errors.double().numpy()}
+            frames.append(frame.assign(parameters=number_of_parameters(chain), **measured))
     columns = ["target", "inputs", "model", "parameters", "points", "repetition"]
     return pd.concat(frames, ignore_index=True)[[*columns, "steps", "rate", "noise", "rmse"]]
 

@@ -9,8 +9,7 @@ the first two principal components of the terminal states, at all times.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,8 +33,7 @@ GRID = 101  # costs at which the weight map is evaluated
 DIGITS = 5
 
 
-@dataclass(frozen=True)
-class Path:
+class Path(NamedTuple):
     """The scoring path of a fitted run: S Euler steps of n points in W coordinates.
 
     states, costates: (S+1, n, W) X_t and Y_t; means: (S+1, W) μ_t = N⁻¹ Σ v_i X_{i,t}.
@@ -46,20 +44,20 @@ class Path:
     means: Floats
 
 
-@dataclass(frozen=True)
-class Directions:
-    """Two orthonormal directions (W, 2), and the share (2,) of the terminal variance along each."""
+def trace_run(
+    problem: Problem, truth: Truth, seed: int, settings: Mapping[str, Any]
+) -> dict[str, pd.DataFrame]:
+    """Fit NDDV to a classification problem, and describe the run as tidy frames.
 
-    vectors: Floats
-    explained: Floats
-
-
-@dataclass(frozen=True)
-class Trajectories:
-    """A fitted run as tidy frames; `point` is the position of a point in the training set.
-
-    Attributes
+    Parameters
     ----------
+    truth : says which points were corrupted; the run does not see it.
+    settings : of `nddv.NDDV`, as for its values; tracing the layers changes no value.
+
+    Returns
+    -------
+    Frames by name; `point` is the position of a point in the training set.
+
     run : one row: seed, best_epoch (the last that the path readout averages, from 1), epochs,
         explained_1 and explained_2 (shares of the terminal variance), feature_1 and feature_2 (the
         columns of `points`, from 1: those that say most about the label).
@@ -74,27 +72,6 @@ class Trajectories:
         (Eq. layer_epoch_phi).
     weight_map : seed, cost, weight: V_θ on a grid from 0 to the largest cost.
     """
-
-    run: pd.DataFrame
-    points: pd.DataFrame
-    states: pd.DataFrame
-    steps: pd.DataFrame
-    epochs: pd.DataFrame
-    layers: pd.DataFrame
-    weight_map: pd.DataFrame
-
-
-def trace_run(
-    problem: Problem, truth: Truth, seed: int, settings: Mapping[str, Any]
-) -> Trajectories:
-    """Fit NDDV to a classification problem, and describe the run.
-
-    Parameters
-    ----------
-    truth : says which points were corrupted; the run does not see it.
-    seed : random state of the run.
-    settings : of `nddv.NDDV`, as for its values; tracing the layers changes no value.
-    """
     if problem.record["task"] != "classification":
         raise ValueError(f"trajectories are told of classes, not of {problem.record['task']}")
     if truth.mask.shape != problem.y_train.shape:
@@ -107,7 +84,7 @@ def trace_run(
     with torch.no_grad():
         path = scoring_path(run)
         weight_map = _weight_map(run)
-    axes = principal_directions(path.states[-1], problem.y_train)
+    axes, explained = principal_directions(path.states[-1], problem.y_train)
     features = informative_features(problem)
     points = pd.DataFrame(
         {
@@ -125,21 +102,29 @@ def trace_run(
         "seed": seed,
         "best_epoch": 1 + model.record_["best_epoch"][0],
         "epochs": len(model.trace_),
-        "explained_1": axes.explained[0],
-        "explained_2": axes.explained[1],
+        "explained_1": explained[0],
+        "explained_2": explained[1],
         "feature_1": 1 + features[0],
         "feature_2": 1 + features[1],
     }
+    states = {
+        f"{name}_{k + 1}": along[..., k]
+        for name, along in (("state", path.states @ axes), ("costate", path.costates @ axes))
+        for k in range(2)
+    }
+    means = path.means @ axes
     times = np.linspace(0, run.flow.horizon, run.flow.steps + 1)
-    return Trajectories(
-        run=pd.DataFrame([summary]),
-        points=points.rename_axis("point").reset_index(),
-        states=_state_rows(path, axes, times),
-        steps=_step_rows(path, axes, times),
-        epochs=_long(model.trace_[:, -1], "epoch", first=1),
-        layers=_with_time(_long(model.trace_[-1], "step"), times),
-        weight_map=weight_map,
-    )
+    steps = {"step": np.arange(len(times)), "time": times}
+    epochs = {"epoch": 1 + np.arange(len(model.trace_))}
+    return {
+        "run": pd.DataFrame([summary]),
+        "points": points.rename_axis("point").reset_index(),
+        "states": _long(steps, states),
+        "steps": pd.DataFrame({**steps, "mean_1": means[:, 0], "mean_2": means[:, 1]}),
+        "epochs": _long(epochs, {"value": model.trace_[:, -1]}),
+        "layers": _long(steps, {"value": model.trace_[-1]}),
+        "weight_map": weight_map,
+    }
 
 
 def scoring_path(run: Run) -> Path:
@@ -157,13 +142,16 @@ def scoring_path(run: Run) -> Path:
     return Path(*(torch.stack(part).double().numpy(force=True) for part in parts))
 
 
-def principal_directions(states: Floats, labels: NDArray[np.int64]) -> Directions:
-    """First two principal components of states (n, W), with the sign that makes labels grow."""
+def principal_directions(states: Floats, labels: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """First two principal components (W, 2) of states (n, W), and their shares (2,) of variance.
+
+    They have the sign that makes labels grow.
+    """
     centred = states - states.mean(axis=0)
     _, spreads, vectors = np.linalg.svd(centred, full_matrices=False)
     vectors = vectors[:2].T
     slopes = (labels - labels.mean()) @ centred @ vectors
-    return Directions(vectors * np.where(slopes < 0, -1, 1), spreads[:2] ** 2 / (spreads**2).sum())
+    return vectors * np.where(slopes < 0, -1, 1), spreads[:2] ** 2 / (spreads**2).sum()
 
 
 def informative_features(problem: Problem) -> tuple[int, int]:
@@ -182,12 +170,8 @@ def informative_features(problem: Problem) -> tuple[int, int]:
 
 def significant(frame: pd.DataFrame, digits: int = DIGITS) -> pd.DataFrame:
     """The frame with its floats rounded to significant digits: enough for a drawing."""
-    floats = frame.select_dtypes("float")
-    return frame.assign(**{name: _round(floats[name].to_numpy(), digits) for name in floats})
-
-
-def _round(values: NDArray[Any], digits: int) -> Floats:
-    return np.array([float(f"{x:.{digits}g}") for x in values])
+    rounded = frame.select_dtypes("float").map(lambda x: float(f"{x:.{digits}g}"))
+    return frame.assign(**rounded)
 
 
 def _weight_map(run: Run) -> pd.DataFrame:
@@ -201,36 +185,9 @@ def _weight_map(run: Run) -> pd.DataFrame:
     return pd.DataFrame(grid, columns=["cost", "weight"]).assign(seed=run.seed)
 
 
-def _state_rows(path: Path, axes: Directions, times: Floats) -> pd.DataFrame:
-    parts = []
-    for name, array in (("state", path.states), ("costate", path.costates)):
-        along = array @ axes.vectors
-        parts += [_long(along[..., k], "step", f"{name}_{k + 1}") for k in range(2)]
-    keys = ["point", "step"]
-    rows = pd.concat([parts[0][keys], *(part.drop(columns=keys) for part in parts)], axis=1)
-    return _with_time(rows, times)
-
-
-def _step_rows(path: Path, axes: Directions, times: Floats) -> pd.DataFrame:
-    along = path.means @ axes.vectors
-    return pd.DataFrame(
-        {"step": np.arange(len(times)), "time": times, "mean_1": along[:, 0], "mean_2": along[:, 1]}
-    )
-
-
-def _long(values: Floats, over: str, name: str = "value", first: int = 0) -> pd.DataFrame:
-    """Rows (point, `over`, name) of values (m, n); `over` counts from `first`."""
-    m, n = values.shape
-    return pd.DataFrame(
-        {
-            "point": np.tile(np.arange(n), m),
-            over: np.repeat(np.arange(first, first + m), n),
-            name: values.ravel(),
-        }
-    )
-
-
-def _with_time(rows: pd.DataFrame, times: Floats) -> pd.DataFrame:
-    """Add the time of each step, beside it."""
-    rows.insert(rows.columns.get_loc("step") + 1, "time", times[rows["step"]])
-    return rows
+def _long(over: Mapping[str, NDArray[Any]], values: Mapping[str, Floats]) -> pd.DataFrame:
+    """Rows of values (m, n): point, what tells the m places apart (``over``, (m,)), the values."""
+    m, n = next(iter(values.values())).shape
+    places = {name: np.repeat(of, n) for name, of in over.items()}
+    flat = {name: array.ravel() for name, array in values.items()}
+    return pd.DataFrame({"point": np.tile(np.arange(n), m), **places, **flat})

@@ -10,15 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nddv.coalitions.predict import FLOOR
-from nddv.support.wording import pick
 
 UTILITY_RANGES = {"accuracy": (0.0, 1.0), "log_likelihood": (float(np.log(FLOOR)), 0.0)}
 """Lowest and highest utility of :class:`~nddv.coalitions.LogisticGame`, whatever the coalition."""
-
-
-def utility_range(utility: str) -> tuple[float, float]:
-    """Lowest and highest value of a utility of the downstream logistic regression."""
-    return pick(UTILITY_RANGES, utility, "utility")
 
 
 def largest_error(

@@ -78,10 +78,9 @@ def inclusion_paths(
     def end(w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         flat = train_again(run, w)
         evaluation = evaluate(run, flat, w, valid, valid_y)
-        costs = terminal(
-            run.flow.unpack(flat).head, evaluation.population[-1], run.data.y, run.data.loss
-        )
-        return evaluation.utility, evaluation.population[-1], -costs.gradients
+        x = evaluation.population[-1]
+        costs = terminal(run.flow.unpack(flat).head, x, run.data.y, run.data.loss)
+        return evaluation.utility, x, -costs.gradients
 
     def along(w: Tensor, direction: Tensor) -> tuple[Tensor, ...]:
         (u, x, gradient), (du, dx, _) = torch.func.jvp(end, (w,), (direction,))  # type: ignore[misc]
@@ -140,11 +139,21 @@ def bridge_budget(
     Simpson's rule (Eq. continuous_marginal_identity).
     """
     fold = single_fold(model)
-    sets = _checked_coalitions(coalitions, len(fold.index))
-    chosen = _checked_points(points, len(fold.index))
+    n, sets = len(fold.index), np.asarray(coalitions, dtype=np.float64)
+    if sets.ndim != 2 or sets.shape[1] != n or len(sets) == 0:
+        raise ValueError(f"coalitions must have shape (c, {n}), got {sets.shape}")
+    chosen = np.asarray(points, dtype=np.intp)
+    if chosen.ndim != 1 or len(chosen) == 0 or chosen.min() < 0 or chosen.max() >= n:
+        raise ValueError(f"points must be a list of indices from 0 to {n - 1}")
     if fold.run.flat.dtype != torch.float64:
         raise ValueError('the budget compares small differences: fit with dtype="float64"')
-    grid, at = _grid(lambda0, intervals)
+    if intervals < 2 or intervals % 2:
+        raise ValueError(f"intervals must be even and at least 2, got {intervals}")
+    grid, at = np.linspace(0.0, 1.0, intervals + 1), round(lambda0 * intervals)
+    if not 0 <= lambda0 <= 1 or abs(at - lambda0 * intervals) > 1e-9:
+        raise ValueError(
+            f"lambda0={lambda0} is not on the grid: choose a multiple of 1/{intervals}"
+        )
     which, context = (a.ravel() for a in np.meshgrid(chosen, np.arange(len(sets)), indexing="ij"))
     paths = inclusion_paths(fold, which, sets[context], grid)
     others = (sets[context] > 0).sum(axis=1) - (sets[context, which] > 0)
@@ -186,29 +195,3 @@ def local_terms(paths: InclusionPaths, at: int) -> dict[str, Array]:
         "adjoint_gap": np.abs(m - u),
         "integral_error": np.abs(simpson(paths.slopes, x=paths.grid, axis=1) - marginal),
     }
-
-
-def _grid(lambda0: float, intervals: int) -> tuple[Array, int]:
-    """The grid on [0, 1] and the place of λ₀ in it."""
-    if intervals < 2 or intervals % 2:
-        raise ValueError(f"intervals must be even and at least 2, got {intervals}")
-    at = round(lambda0 * intervals)
-    if not 0 <= lambda0 <= 1 or abs(at - lambda0 * intervals) > 1e-9:
-        raise ValueError(
-            f"lambda0={lambda0} is not on the grid: choose a multiple of 1/{intervals}"
-        )
-    return np.linspace(0.0, 1.0, intervals + 1), at
-
-
-def _checked_coalitions(coalitions: ArrayLike, n: int) -> Array:
-    weights = np.asarray(coalitions, dtype=np.float64)
-    if weights.ndim != 2 or weights.shape[1] != n or len(weights) == 0:
-        raise ValueError(f"coalitions must have shape (c, {n}), got {weights.shape}")
-    return weights
-
-
-def _checked_points(points: ArrayLike, n: int) -> NDArray[np.intp]:
-    chosen = np.asarray(points, dtype=np.intp)
-    if chosen.ndim != 1 or len(chosen) == 0 or chosen.min() < 0 or chosen.max() >= n:
-        raise ValueError(f"points must be a list of indices from 0 to {n - 1}")
-    return chosen

@@ -21,7 +21,7 @@ zero, up to the factor of about √(log(2/α)/log(1/α)) that two sides cost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -48,6 +48,9 @@ _COLUMNS = [
 SAMPLES_ONLY = "samples-only"
 """The name of the control without any score among the readouts."""
 
+RESOLUTION = 2.0
+"""A reference decides an order if its gap exceeds this many standard errors."""
+
 RANGE_TOLERANCE = 1e-6
 """How far rounding may move utilities out of their range, relative to its width."""
 
@@ -63,7 +66,6 @@ def certify(
     family: int | None = None,
     stratum: ArrayLike | None = None,
     reference: Gaps | None = None,
-    resolution: float = 2.0,
 ) -> pd.DataFrame:
     """Certificates for all pairs and readouts, and for the control, from the same utilities.
 
@@ -72,14 +74,13 @@ def certify(
     sampled : from :func:`nddv.audit.pairs.pair_utilities`.
     sensitivities : readout -> s (n,), raw and oriented, perhaps times a positive factor.
     utility_range : lowest and highest utility of any coalition, known beforehand and not from the
-        samples (:func:`nddv.audit.bounds.utility_range`). Not needed where 𝓔 is exact.
+        samples (``nddv.audit.bounds.UTILITY_RANGES``). Not needed where 𝓔 is exact.
     alpha : probability of failure.
     family : how many bounds hold at once in ``*_union``. None is the number of pairs, as in the
         corollary, for one readout. For all readouts at once give readouts × pairs.
     stratum : (P,), copied to the rows.
     reference : other estimates of the gaps φ_{ω,i} − φ_{ω,j}, such as ``mean_gaps`` of many more
         draws. If 𝓔 is exact, the gaps of ``sampled`` are exact too, and are the default.
-    resolution : a reference decides an order if its gap exceeds this many standard errors.
 
     Returns
     -------
@@ -106,58 +107,50 @@ def certify(
         raise ValueError(f"family, how many bounds hold at once, must be at least 1, got {family}")
     _check_range(sampled, utility_range)
     common = _common_columns(sampled, stratum, reference)
-    marginals, levels = sampled.marginals(), np.array([alpha, alpha / family])
+    marginals, levels = sampled.marginals(), [alpha, alpha / family]
     frames = []
     for readout, scores in sensitivities.items():
-        s = _check_sensitivities(readout, scores, sampled.law.n)[sampled.pairs]
+        values = np.asarray(scores, dtype=np.float64)
+        if values.shape != (sampled.law.n,) or not np.isfinite(values).all():
+            raise ValueError(
+                f"the sensitivities of {readout!r} must be {sampled.law.n} finite numbers"
+            )
+        s = values[sampled.pairs]
         errors = np.abs(s[:, None, :] - marginals).sum(axis=2)
-        largest = largest_error(s, utility_range) if utility_range else np.full(len(s), np.nan)
         rows = common.assign(readout=readout, score_gap=s[:, 0] - s[:, 1])
-        rows = rows.assign(error=errors.mean(axis=1), largest_error=largest)
-        frames.append(_judge(rows, _radii(sampled, errors, largest, levels), resolution))
-    gaps = sampled.gaps()
-    widths = np.full(len(gaps), 2 * range_width(utility_range) if utility_range else np.nan)
-    rows = common.assign(readout=SAMPLES_ONLY, score_gap=gaps.mean(axis=1))
-    rows = rows.assign(error=0.0, largest_error=widths)
-    frames.append(_judge(rows, _radii(sampled, gaps, widths, levels / 2), resolution))
+        rows["error"] = errors.mean(axis=1)
+        rows["largest_error"] = largest_error(s, utility_range) if utility_range else np.nan
+        frames.append(_judge(rows, sampled, errors, levels))
+    gaps, width = sampled.gaps(), 2 * range_width(utility_range) if utility_range else np.nan
+    rows = common.assign(readout=SAMPLES_ONLY, score_gap=gaps.mean(axis=1), error=0.0)
+    halves = [level / 2 for level in levels]
+    frames.append(_judge(rows.assign(largest_error=width), sampled, gaps, halves))
     return pd.concat(frames, ignore_index=True)[_COLUMNS]
 
 
-def _radii(
-    sampled: PairUtilities,
-    draws: NDArray[np.float64],
-    widths: NDArray[np.float64],
-    levels: NDArray[np.float64],
-) -> dict[str, NDArray[np.float64]]:
-    """How far the expectation may exceed the mean of draws (P, M), for each of ``BOUNDS``.
-
-    levels : (2,) probabilities of failure, of one bound and of one bound in the union.
-    """
-    if sampled.exact:
-        return dict.fromkeys(BOUNDS, np.zeros(len(draws)))
-    variances = draws.var(axis=1, ddof=1)
-    single, union = levels
-    return {
-        "hoeffding": hoeffding_radius(widths, sampled.count, single),
-        "bernstein": bernstein_radius(variances, widths, sampled.count, single),
-        "hoeffding_union": hoeffding_radius(widths, sampled.count, union),
-        "bernstein_union": bernstein_radius(variances, widths, sampled.count, union),
-    }
-
-
 def _judge(
-    rows: pd.DataFrame, radii: Mapping[str, NDArray[np.float64]], resolution: float
+    rows: pd.DataFrame, sampled: PairUtilities, draws: NDArray[np.float64], levels: Sequence[float]
 ) -> pd.DataFrame:
-    """Add bounds, certificates, margins, and whether the order is that of the reference."""
-    gap = rows["score_gap"].abs()
-    judged = rows.copy()
-    for name in BOUNDS:
-        judged[f"bound_{name}"] = rows["error"] + radii[name]
-        judged[f"certified_{name}"] = gap > judged[f"bound_{name}"]
-        judged[f"margin_{name}"] = gap - judged[f"bound_{name}"]
-    decided = rows["reference_gap"].abs() > resolution * rows["reference_stderr"]
+    """Add bounds, certificates, margins, and whether the order is that of the reference.
+
+    draws : (P, M), whose expectation is bounded. levels : (2,) probabilities of failure, of one
+    bound and of one bound in the union.
+    """
+    gap, widths = rows["score_gap"].abs(), rows["largest_error"].to_numpy()
+    radii = [np.zeros(len(rows))] * len(BOUNDS)
+    if not sampled.exact:
+        M, variances = sampled.count, draws.var(axis=1, ddof=1)
+        radii = []
+        for a in levels:
+            radii.append(hoeffding_radius(widths, M, a))
+            radii.append(bernstein_radius(variances, widths, M, a))
+    for name, radius in zip(BOUNDS, radii, strict=True):
+        rows[f"bound_{name}"] = rows["error"] + radius
+        rows[f"certified_{name}"] = gap > rows[f"bound_{name}"]
+        rows[f"margin_{name}"] = gap - rows[f"bound_{name}"]
+    decided = rows["reference_gap"].abs() > RESOLUTION * rows["reference_stderr"]
     same = np.sign(rows["score_gap"]) == np.sign(rows["reference_gap"])
-    return judged.assign(agrees=same.astype("boolean").where(decided, pd.NA))
+    return rows.assign(agrees=same.astype("boolean").where(decided, pd.NA))
 
 
 def _common_columns(
@@ -166,11 +159,8 @@ def _common_columns(
     """The columns that all readouts share, one row per pair."""
     if reference is None and sampled.exact:
         reference = sampled.mean_gaps()
-    columns: dict[str, ArrayLike | None] = {
-        "stratum": stratum,
-        "reference_gap": None if reference is None else reference[0],
-        "reference_stderr": None if reference is None else reference[1],
-    }
+    gaps, stderr = (None, None) if reference is None else reference
+    columns = {"stratum": stratum, "reference_gap": gaps, "reference_stderr": stderr}
     shape = (len(sampled.pairs),)
     for name, values in columns.items():
         if values is not None and np.shape(values) != shape:
@@ -185,13 +175,6 @@ def _common_columns(
             **{name: np.nan if v is None else np.asarray(v) for name, v in columns.items()},
         }
     )
-
-
-def _check_sensitivities(readout: str, sensitivities: ArrayLike, n: int) -> NDArray[np.float64]:
-    s = np.asarray(sensitivities, dtype=np.float64)
-    if s.shape != (n,) or not np.isfinite(s).all():
-        raise ValueError(f"the sensitivities of {readout!r} must be {n} finite numbers")
-    return s
 
 
 def _check_range(sampled: PairUtilities, utility_range: tuple[float, float] | None) -> None:

@@ -56,7 +56,12 @@ def linear_datamodelling(
     """
     if not values:
         raise ValueError("no values to score: give at least one method")
-    stacked = np.stack([_checked(method, v, game.n) for method, v in values.items()])
+    for method, v in values.items():
+        if np.shape(v) != (game.n,):
+            raise ValueError(f"the values of {method!r} have shape {np.shape(v)}, not ({game.n},)")
+        if not np.isfinite(v).all():
+            raise ValueError(f"{np.sum(~np.isfinite(v))} values of {method!r} are not finite")
+    stacked = np.stack([*values.values()]).astype(np.float64)
     # All subsets of a share have the same size, so a shift of the values keeps the order of sums.
     # It turns equal values into zeros.
     stacked -= stacked[:, :1]
@@ -67,22 +72,10 @@ def linear_datamodelling(
     tables = []
     for share, left_out, change in zip(shares, dropped, changes, strict=True):
         rho = spearman(-stacked @ left_out.T, change)
-        table = pd.DataFrame({"method": list(values), "spearman": rho})
-        table.insert(0, "share", share)
-        table.insert(1, "dropped", left_out[0].sum())
-        table["stderr"] = spearman_stderr(rho, subsets)
-        table["subsets"] = subsets
-        tables.append(table)
+        table = {"share": share, "dropped": left_out[0].sum(), "method": list(values)}
+        table |= {"spearman": rho, "stderr": spearman_stderr(rho, subsets), "subsets": subsets}
+        tables.append(pd.DataFrame(table))
     return pd.concat(tables, ignore_index=True)
-
-
-def _checked(method: str, values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != (n,):
-        raise ValueError(f"the values of {method!r} have shape {array.shape}, not ({n},)")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{np.sum(~np.isfinite(array))} values of {method!r} are not finite")
-    return array
 
 
 def spearman(predicted: NDArray[np.float64], realised: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -96,8 +96,7 @@ def gap_quantiles(marginals: Marginals) -> pd.DataFrame:
     """Quantiles of |Δ_i − Δ_j| over all pairs, for leave-one-out marginals, and their range."""
     i, j = np.triu_indices(len(marginals.loo), k=1)
     gaps = np.abs(marginals.loo[i] - marginals.loo[j])
-    quantiles = dict(zip(QUANTILES, np.quantile(gaps, QUANTILES), strict=True))
-    row = {f"gap_{round(100 * q)}": value for q, value in quantiles.items()}
+    row = {f"gap_{round(100 * q)}": np.quantile(gaps, q) for q in QUANTILES}
     return pd.DataFrame([{**row, "loo_range": np.ptp(marginals.loo)}])
 
 

@@ -13,7 +13,6 @@ size.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,26 +25,15 @@ from nddv.support.wording import pick
 
 @dataclass(frozen=True)
 class SemiValue:
-    """A symmetric semi-value of n points.
+    """A symmetric semi-value of n points."""
 
-    Parameters
-    ----------
-    name : its name in tables.
-    log_omega : (n,) logarithms of the weights ω_k; −∞ for a size without weight.
-    """
-
-    name: str
-    log_omega: NDArray[np.float64]
+    name: str  # in tables
+    omega: NDArray[np.float64]  # (n,) weights ω_k of the sizes of C ∌ i; they sum to one
 
     @property
     def n(self) -> int:
         """How many points there are."""
-        return len(self.log_omega)
-
-    @property
-    def omega(self) -> NDArray[np.float64]:
-        """Weights (n,) of the sizes of C ∌ i; they sum to one."""
-        return np.exp(self.log_omega)
+        return len(self.omega)
 
     def pair_sizes(self) -> NDArray[np.float64]:
         """Probabilities (n−1,) of the sizes of A ∌ i, j under ℙ_{ω,ij}.
@@ -55,11 +43,6 @@ class SemiValue:
         smaller = np.arange(self.n - 1)
         law = self.omega[:-1] * (self.n - 1 - smaller) + self.omega[1:] * (smaller + 1)
         return np.asarray(law / law.sum(), dtype=np.float64)
-
-    def log_pair_weights(self) -> NDArray[np.float64]:
-        """Logarithms (n−1,) of c_A by the size of A; c_A itself soon underflows."""
-        log_p = self.log_omega - _log_binomial(self.n - 1)
-        return np.logaddexp(log_p[:-1], log_p[1:])
 
     def only_coalition(self) -> bool:
         """Whether ℙ_{ω,ij} allows only one coalition: no other point, or all of them."""
@@ -75,34 +58,14 @@ def semivalue(name: str, n: int, alpha: float = 4.0, beta: float = 1.0) -> SemiV
     """
     if n < 2:
         raise ValueError(f"a pair needs at least two points, got n={n}")
-    log_omega = pick(_log_omegas(alpha, beta), name, "semi-value")(n)
-    return SemiValue(name, log_omega)
-
-
-def _log_omegas(alpha: float, beta: float) -> dict[str, Callable[[int], NDArray[np.float64]]]:
-    return {
-        "loo": lambda n: np.where(np.arange(n) == n - 1, 0.0, -np.inf),
-        "shapley": lambda n: np.full(n, -np.log(n)),
-        "banzhaf": lambda n: _log_binomial(n - 1) - (n - 1) * np.log(2.0),
-        "beta": lambda n: np.log(beta_weights(n, alpha, beta) / n),
+    k = np.arange(n)
+    log_omega = {
+        "loo": lambda: np.where(k == n - 1, 0.0, -np.inf),
+        "shapley": lambda: np.full(n, -np.log(n)),
+        "banzhaf": lambda: gammaln(n) - gammaln(k + 1) - gammaln(n - k) - (n - 1) * np.log(2.0),
+        "beta": lambda: np.log(beta_weights(n, alpha, beta) / n),
     }
-
-
-SEMIVALUES = tuple(_log_omegas(1.0, 1.0))
-"""Names of semi-values."""
-
-
-def _log_binomial(m: int) -> NDArray[np.float64]:
-    """Logarithms (m+1,) of C(m, 0), …, C(m, m)."""
-    k = np.arange(m + 1)
-    return np.asarray(gammaln(m + 1) - gammaln(k + 1) - gammaln(m - k + 1), dtype=np.float64)
-
-
-def draw_sizes(
-    law: SemiValue, shape: tuple[int, ...], rng: np.random.Generator
-) -> NDArray[np.intp]:
-    """Independent sizes of A under ℙ_{ω,ij}; which pair does not matter."""
-    return rng.choice(law.n - 1, size=shape, p=law.pair_sizes())
+    return SemiValue(name, np.exp(pick(log_omega, name, "semi-value")()))
 
 
 def draw_members(

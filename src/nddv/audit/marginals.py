@@ -29,20 +29,15 @@ BATCH = 8
 class Marginals:
     """Finite marginals Δ_i(C) = U(C ∪ i) − U(C) of every point (Eq. finite_marginal_target).
 
-    Attributes
-    ----------
-    loo : (n,) at the reference coalition C = N∖i, exact.
-    walks : (M, n) at the points that come before i in each of M random orders. These are contexts
-        of i, drawn by the law of the Shapley value.
-    sizes : (M, n) number of these points.
-    banzhaf, banzhaf_stderr : (n,) mean over coalitions that hold every point with probability ½.
+    Walks are marginals at the points that come before i in each of M random orders: contexts of i,
+    drawn by the law of the Shapley value.
     """
 
-    loo: NDArray[np.float64]
-    walks: NDArray[np.float64]
-    sizes: NDArray[np.int64]
-    banzhaf: NDArray[np.float64]
-    banzhaf_stderr: NDArray[np.float64]
+    loo: NDArray[np.float64]  # (n,) at the reference coalition C = N∖i, exact
+    walks: NDArray[np.float64]  # (M, n)
+    sizes: NDArray[np.int64]  # (M, n) number of points that come before
+    banzhaf: NDArray[np.float64]  # (n,) mean over coalitions, every point in them or not by ½
+    banzhaf_stderr: NDArray[np.float64]  # (n,)
 
     def semivalue(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Values (n,) of "loo", "shapley", "banzhaf" or "beta", and their standard errors (n,)."""
@@ -85,17 +80,14 @@ def reference_marginals(
     if permutations < 2:
         raise ValueError(f"permutations must be at least 2, got {permutations}")
     orders = rng.permuted(np.broadcast_to(np.arange(game.n), (permutations, game.n)), axis=1)
-    walks = [_walk(game, orders[k : k + BATCH]) for k in range(0, permutations, BATCH)]
+    parts = (orders[k : k + BATCH] for k in range(0, permutations, BATCH))
+    every = np.ones((1, game.n))
+    walks = [walk_contributions(game.walk(part)[0], part, every)[:, 0] for part in parts]
     banzhaf = data_banzhaf(game, rng, num_models=coalitions)
     assert banzhaf.stderr is not None
     loo = leave_one_out(game).values
     sizes = np.argsort(orders, axis=1)
     return Marginals(loo, np.concatenate(walks), sizes, banzhaf.values, banzhaf.stderr)
-
-
-def _walk(game: Game, orders: NDArray[np.intp]) -> NDArray[np.float64]:
-    utilities, _ = game.walk(orders)
-    return walk_contributions(utilities, orders, np.ones((1, game.n)))[:, 0]
 
 
 def to_arrays(marginals: Mapping[str, Marginals]) -> dict[str, NDArray[Any]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nddv.audit.laws import SemiValue, check_pairs, draw_members, draw_sizes
+from nddv.audit.laws import SemiValue, check_pairs, draw_members
 from nddv.coalitions.game import CHUNK_ELEMENTS
 
 if TYPE_CHECKING:
@@ -62,16 +62,12 @@ def choose_pairs(
 class PairUtilities:
     """Utilities of coalitions from ℙ_{ω,ij}, without and with each point of a pair.
 
-    Parameters
-    ----------
-    law : of the coalitions.
-    pairs : (P, 2).
-    utilities : (P, M, 3) of A, A ∪ i, A ∪ j. M = 1 where the law has a single coalition.
+    The utilities are those of A, A ∪ i, A ∪ j. M = 1 where the law has a single coalition.
     """
 
-    law: SemiValue
-    pairs: NDArray[np.intp]
-    utilities: NDArray[np.float64]
+    law: SemiValue  # of the coalitions
+    pairs: NDArray[np.intp]  # (P, 2)
+    utilities: NDArray[np.float64]  # (P, M, 3)
 
     @property
     def exact(self) -> bool:
@@ -118,7 +114,8 @@ def pair_utilities(
         count = 1
     elif count < 2:
         raise ValueError(f"{law.name} needs at least two coalitions a pair, got {count}")
-    sizes = draw_sizes(law, (len(pairs), count), rng)
+    # of A under ℙ_{ω,ij}; which pair does not matter
+    sizes = rng.choice(law.n - 1, size=(len(pairs), count), p=law.pair_sizes())
     together = max(1, CHUNK_ELEMENTS // (3 * count * law.n))
     parts = []
     for first in range(0, len(pairs), together):

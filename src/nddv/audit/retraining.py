@@ -21,14 +21,12 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from nddv.coalitions.game import walk_prefixes
-from nddv.dynamics.participation import Evaluation, evaluate, train_again
+from nddv.dynamics.participation import evaluate, train_again
 from nddv.dynamics.population import CHUNK
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.training import Run
 from nddv.estimator.folds import single_fold
 from nddv.estimator.nddv import NDDV
-
-UTILITIES = ("log_likelihood", "accuracy")
 
 AT_ONCE = 32  # a larger stack does not make a model cheaper
 CHUNK_ELEMENTS = 16_000_000  # numbers in the largest array of a chunk of models
@@ -56,50 +54,35 @@ def map_many(
 
 
 @torch.no_grad()
-def retrain_many(
-    run: Run, weights: Tensor, valid: Rows, valid_y: Tensor, utility: str = "log_likelihood"
-) -> Tensor:
+def retrain_many(run: Run, weights: Tensor, valid: Rows, valid_y: Tensor) -> Tensor:
     """Utilities (B,) of training again with participation weights (B, n).
 
-    Equal to `nddv.dynamics.participation.retrain` of each row to rounding. utility: mean
-    validation "log_likelihood" (minus the mean terminal cost) or "accuracy".
+    Mean validation log-likelihoods (minus the mean terminal cost), equal to
+    `nddv.dynamics.participation.retrain` of each row to rounding.
     """
-    measure = _measure(run, utility)
 
     def worth(w: Tensor) -> tuple[Tensor]:
-        return (measure(evaluate(run, train_again(run, w), w, valid, valid_y), valid_y),)
+        return (evaluate(run, train_again(run, w), w, valid, valid_y).utility,)
 
     (utilities,) = map_many(run, worth, weights)
     return utilities
 
 
-def _measure(run: Run, utility: str) -> Callable[[Evaluation, Tensor], Tensor]:
-    if utility not in UTILITIES:
-        raise ValueError(f"unknown utility {utility!r}: choose one of {UTILITIES}")
-    if utility == "log_likelihood":
-        return lambda evaluation, y: evaluation.utility
-    if run.data.loss != "cross_entropy":
-        raise ValueError('a regression has no accuracy: use utility="log_likelihood"')
-    return lambda evaluation, y: (evaluation.end.outputs.argmax(1) == y).double().mean()
-
-
 class RetrainedGame:
     """The game of a fitted model: the utility of a coalition is that of the model retrained on it.
 
-    Weights may be fractions. The empty coalition is defined: training on nothing only applies
-    weight decay to the initial parameters, with μ = 0.
+    This is the mean validation log-likelihood (of squared error: minus its half). Weights may be
+    fractions. The empty coalition is defined: training on nothing only applies weight decay to the
+    initial parameters, with μ = 0.
 
     Parameters
     ----------
     model : fitted with meta data, so that it has one run.
-    utility : mean validation "log_likelihood" (of squared error: minus its half) or "accuracy".
     """
 
-    def __init__(self, model: NDDV, utility: str = "log_likelihood"):
+    def __init__(self, model: NDDV):
         fold = single_fold(model)
-        _measure(fold.run, utility)  # a wrong name fails here, not at the first coalition
         self.run, self.valid, self.valid_y = fold.run, fold.valid, fold.valid_y
-        self.utility = utility
         self.n = len(fold.index)
 
     def utilities(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
@@ -113,7 +96,7 @@ class RetrainedGame:
             return np.empty(0)
         flat = self.run.flat
         w = torch.as_tensor(coalitions, device=flat.device).to(flat.dtype)
-        utilities = retrain_many(self.run, w, self.valid, self.valid_y, self.utility)
+        utilities = retrain_many(self.run, w, self.valid, self.valid_y)
         return np.asarray(utilities.double().numpy(force=True))
 
     def walk(
@@ -124,11 +107,9 @@ class RetrainedGame:
         return walk_prefixes(self.utilities, orders, tolerance, stride)
 
 
-def leave_one_out_retrained(
-    model: NDDV, points: ArrayLike, utility: str = "log_likelihood"
-) -> NDArray[np.float64]:
+def leave_one_out_retrained(model: NDDV, points: ArrayLike) -> NDArray[np.float64]:
     """U(N) − U(N∖i), (len(points),), by retraining the model without each of the points."""
-    game = RetrainedGame(model, utility)
+    game = RetrainedGame(model)
     chosen = np.asarray(points, dtype=np.intp)
     weights = np.ones((len(chosen) + 1, game.n))
     weights[np.arange(len(chosen)), chosen] = 0.0

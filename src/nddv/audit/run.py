@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nddv.audit.bounds import utility_range
+from nddv.audit.bounds import UTILITY_RANGES
 from nddv.audit.bridge import bridge_budget
 from nddv.audit.certificates import BOUNDS, certify
 from nddv.audit.datamodelling import linear_datamodelling
@@ -63,10 +63,7 @@ def calibration_points(n: int, seed: int, share: float) -> NDArray[np.intp]:
 
 
 def audit_scores(
-    marginals: Mapping[str, Marginals],
-    values: Mapping[str, Values],
-    seed: int,
-    calibration: float,
+    marginals: Mapping[str, Marginals], values: Mapping[str, Values], seed: int, calibration: float
 ) -> dict[str, pd.DataFrame]:
     """Error terms, gap quantiles and rank correlations under every utility.
 
@@ -129,7 +126,7 @@ def audit_certificates(
             on_scale = scaled(scores, _raw(utility), fitted, worth[fitted])
             gaps = worth[chosen] @ [1, -1], np.hypot(*stderr[chosen].T)
             known = None if sampled.exact else gaps
-            rows = _certify(sampled, on_scale, utility_range(utility), alpha, stratum, known)
+            rows = _certify(sampled, on_scale, UTILITY_RANGES[utility], alpha, stratum, known)
             frames.append(rows.assign(game="logistic", utility=utility))
     return pd.concat(frames, ignore_index=True)
 
@@ -145,10 +142,7 @@ def audited_pairs(
 
 
 def scaled(
-    scores: Mapping[str, NDArray[np.float64]],
-    raw: set[str],
-    points: NDArray[np.intp],
-    marginals: NDArray[np.float64],
+    scores: Scores, raw: set[str], points: NDArray[np.intp], marginals: NDArray[np.float64]
 ) -> dict[str, NDArray[np.float64] | None]:
     """Scores (n,) on the scale of marginals (k,) of points (k,); those in ``raw`` also unscaled.
 
@@ -174,14 +168,9 @@ def _certify(
     """Certificates of the scores that have a scale, and rows without numbers for the others."""
     usable = {readout: s for readout, s in on_scale.items() if s is not None}
     # If no score has a scale, a score of zeros stands in, so that the control is still computed.
-    rows = certify(
-        sampled,
-        usable or {ZERO: np.zeros(sampled.law.n)},
-        limits,
-        alpha,
-        stratum=stratum,
-        reference=reference,
-    ).assign(note="")
+    scores = usable or {ZERO: np.zeros(sampled.law.n)}
+    rows = certify(sampled, scores, limits, alpha, stratum=stratum, reference=reference)
+    rows["note"] = ""
     shared = ["i", "j", "stratum", "semivalue", "coalitions", "exact"]
     first = rows[rows["readout"] == rows["readout"].iloc[0]][shared]
     nothing = {f"certified_{bound}": False for bound in BOUNDS}
@@ -231,16 +220,9 @@ def audit_retraining(
     marginals = leave_one_out_retrained(model, chosen)
     reasons = {method: v.record.get("gap", "") for method, v in values.items()}
     good = {method: v.values for method, v in values.items() if not reasons[method]}
-    fidelity = pd.DataFrame(
-        {
-            "method": list(values),
-            "points": len(chosen),
-            "spearman": [
-                correlation(good[method][chosen], marginals) if method in good else np.nan
-                for method in values
-            ],
-        }
-    )
+    fidelity = pd.DataFrame({"method": list(values), "points": len(chosen)})
+    ranks = {method: correlation(v[chosen], marginals) for method, v in good.items()}
+    fidelity["spearman"] = fidelity["method"].map(ranks).astype(float)
     rng = np.random.default_rng([seed, SUBSETS])
     lds = linear_datamodelling(game, good, rng, shares, subsets)
     on_pairs, stratum = audited_pairs(scores[PARTICIPATION], chosen, pairs, seed)

@@ -65,9 +65,8 @@ def class_wise_shapley(
         own = y == label
         others = draw_others(y, label, num_samples, rng)
         ranks = np.broadcast_to(np.arange(own.sum()), (num_samples, own.sum()))
-        samples = class_contributions(
-            class_accuracies, y, label, others, rng.permuted(ranks, axis=1)
-        )
+        orders = rng.permuted(ranks, axis=1)
+        samples = class_contributions(class_accuracies, y, label, others, orders)
         values[own] = samples.mean(axis=0)
         stderr[own] = samples.std(axis=0, ddof=1) / np.sqrt(num_samples)
         if normalise and values[own].sum() > 0:

@@ -126,8 +126,7 @@ class Chooser(nn.Module):
     def forward(self, rows: NDArray[np.intp]) -> Tensor:
         """Logits (b,) of some points."""
         between = relu(self.first(self.points[rows]))
-        logits: Tensor = self.second(torch.cat([between, self.surprise[rows]], dim=1))[:, 0]
-        return logits
+        return self.second(torch.cat([between, self.surprise[rows]], dim=1))[:, 0]
 
 
 def _predictor(

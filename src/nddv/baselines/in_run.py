@@ -10,8 +10,8 @@ batch are products of small matrices ("ghost" products).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated
+from functools import partial
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,20 +23,12 @@ from nddv.values import Values
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Loss:
-    """A loss of outputs (m, classes) whose gradient by the outputs is predictions − indicators.
+class Loss(NamedTuple):
+    """A loss of outputs (m, classes) whose gradient by the outputs is predictions − indicators."""
 
-    Attributes
-    ----------
-    predict : predictions from outputs.
-    curvature : second derivative at given predictions times a direction, all (m, classes).
-    mean : mean loss of outputs against indicators of the classes.
-    """
-
-    predict: Callable[[Array], Array]
-    curvature: Callable[[Array, Array], Array]
-    mean: Callable[[Array, Array], float]
+    predict: Callable[[Array], Array]  # predictions from outputs
+    curvature: Callable[[Array, Array], Array]  # second derivative at predictions times a direction
+    mean: Callable[[Array, Array], float]  # of outputs against indicators of the classes
 
 
 @checked
@@ -94,9 +86,8 @@ def in_run_shapley(
             step = -eta * inputs.T @ residuals
             change = queries.T @ (predictions - wanted) / len(queries)
             if order == 2:
-                change += (
-                    queries.T @ kind.curvature(predictions, queries @ step) / (2 * len(queries))
-                )
+                bent = kind.curvature(predictions, queries @ step)
+                change += queries.T @ bent / (2 * len(queries))
             # −⟨change, step of point i⟩, its step being −η·x_i ⊗ residual_i
             values[batch] += eta * np.einsum("bk,bk->b", inputs @ change, residuals)
             theta += step
@@ -109,11 +100,6 @@ def _with_constant(X: NDArray[np.floating]) -> Array:
     return np.column_stack([np.asarray(X, dtype=np.float64), np.ones(len(X))])
 
 
-def _softmax(logits: Array) -> Array:
-    probabilities: Array = softmax(logits, axis=1)
-    return probabilities
-
-
 def _softmax_curvature(probabilities: Array, direction: Array) -> Array:
     product = probabilities * direction
     return product - probabilities * product.sum(axis=1, keepdims=True)
@@ -123,11 +109,11 @@ def _cross_entropy(logits: Array, wanted: Array) -> float:
     return float(-np.mean(np.sum(wanted * log_softmax(logits, axis=1), axis=1)))
 
 
-def _squared_loss(outputs: Array, wanted: Array) -> float:
-    return float(np.mean(np.sum((outputs - wanted) ** 2, axis=1)) / 2)
-
-
 LOSSES = {
-    "logistic": Loss(_softmax, _softmax_curvature, _cross_entropy),
-    "squared": Loss(lambda outputs: outputs, lambda _, direction: direction, _squared_loss),
+    "logistic": Loss(partial(softmax, axis=1), _softmax_curvature, _cross_entropy),
+    "squared": Loss(
+        lambda outputs: outputs,
+        lambda _, direction: direction,
+        lambda outputs, wanted: float(np.mean(np.sum((outputs - wanted) ** 2, axis=1)) / 2),
+    ),
 }

@@ -93,9 +93,8 @@ class SinkhornDivergence:
         self.steps = annealing(1.0, (blur / diameter) ** 2, 0.5)
         self.targets = targets
         self.log_targets = targets.new_zeros(len(targets))
-        self.self_targets = self._potentials(targets, targets, self.log_targets, self.log_targets)[
-            0
-        ]
+        logs = self.log_targets
+        self.self_targets = self._potentials(targets, targets, logs, logs)[0]
 
     def __call__(self, x: Tensor, w: Tensor) -> Tensor:
         """Divergence of points x (b, d) with weights w (b,), differentiable by w."""

@@ -64,8 +64,7 @@ def knn_shapley(
 def _squared_distances(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
     """Squared Euclidean distances (a, b) between the rows of A (a, d) and B (b, d)."""
     norms = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)[None, :]
-    distances: NDArray[np.float64] = np.maximum(norms - 2.0 * (A @ B.T), 0.0)
-    return distances
+    return np.maximum(norms - 2.0 * (A @ B.T), 0.0)
 
 
 def _values_by_rank(
@@ -99,11 +98,9 @@ def _values_by_rank(
     later = _range_sum(drop * ranks, first, last) - first * _range_sum(drop, first, last)
     inside = (group_matches - match) * later / (size * np.maximum(size - 1, 1))
 
-    expected: NDArray[np.float64] = drop * group_matches / size
-    through = np.cumsum(expected, axis=1)
+    through = np.cumsum(drop * group_matches / size, axis=1)
     beyond = through[:, -1:] - np.take_along_axis(through, last, axis=1)
-    values: NDArray[np.float64] = match * mean_weight - inside - beyond
-    return values
+    return match * mean_weight - inside - beyond
 
 
 def _range_sum(
@@ -111,8 +108,7 @@ def _range_sum(
 ) -> NDArray[np.float64]:
     """Σ_{j=first}^{last} terms_j for every pair of ranks."""
     before = np.concatenate([[0.0], np.cumsum(terms)])
-    sums: NDArray[np.float64] = before[last + 1] - before[first]
-    return sums
+    return before[last + 1] - before[first]
 
 
 def _tie_groups(

@@ -42,7 +42,9 @@ def data_oob(
     Values between 0 and 1 with standard errors over the bootstrap samples.
     """
     labels = _labels(y)
-    counts = bootstrap_counts(len(X), num_models, rng)
+    n = len(X)
+    draws = rng.integers(n, size=(num_models, n)) + n * np.arange(num_models)[:, None]
+    counts = np.bincount(draws.ravel(), minlength=num_models * n).reshape(num_models, n)
     means = out_of_bag_means(logistic_predictions(X, labels, counts, C), labels, soft)
     return Values(*means, {"fits": num_models})
 
@@ -77,12 +79,6 @@ def _labels(y: NDArray[np.int64]) -> NDArray[np.int64]:
     return labels
 
 
-def bootstrap_counts(n: int, num_models: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """How often each of n points is in each of the bootstrap samples of size n, (num_models, n)."""
-    draws = rng.integers(n, size=(num_models, n)) + n * np.arange(num_models)[:, None]
-    return np.bincount(draws.ravel(), minlength=num_models * n).reshape(num_models, n)
-
-
 def logistic_predictions(
     X: NDArray[np.floating], y: NDArray[np.int64], counts: NDArray[np.int64], C: float
 ) -> Iterator[Batch]:
@@ -108,10 +104,8 @@ def out_of_bag_means(
     points = np.arange(len(y))
     count, total, squares = np.zeros((3, len(y)))
     for out, probabilities in batches:
-        if soft:
-            score = probabilities[:, points, y].astype(np.float64)
-        else:
-            score = (probabilities.argmax(axis=2) == y).astype(np.float64)
+        hits = probabilities[:, points, y] if soft else probabilities.argmax(axis=2) == y
+        score = hits.astype(np.float64)
         count += out.sum(axis=0)
         total += (score * out).sum(axis=0)
         squares += (score**2 * out).sum(axis=0)

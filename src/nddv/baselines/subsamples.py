@@ -26,7 +26,7 @@ def data_banzhaf(game: Game, rng: np.random.Generator, *, num_models: Count = 10
     num_models : coalitions drawn.
     """
     members = rng.random((num_models, game.n)) < 0.5
-    return _difference_of_means(game, members)
+    return Values(*difference_of_means(members, game.utilities(members)), {"fits": num_models})
 
 
 @checked
@@ -50,12 +50,8 @@ def influence_subsample(
             "both drawn and left out; choose another proportion"
         )
     ranks = rng.permuted(np.broadcast_to(np.arange(game.n), (num_models, game.n)), axis=1)
-    return _difference_of_means(game, ranks < size)
-
-
-def _difference_of_means(game: Game, members: NDArray[np.bool_]) -> Values:
-    values, stderr = difference_of_means(members, game.utilities(members))
-    return Values(values, stderr, {"fits": len(members)})
+    members = ranks < size
+    return Values(*difference_of_means(members, game.utilities(members)), {"fits": num_models})
 
 
 def difference_of_means(

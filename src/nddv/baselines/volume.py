@@ -104,10 +104,7 @@ class VolumeGame:
             sign, logdet = np.linalg.slogdet(grams)
             half_logs.append(np.where(sign > 0, logdet / 2, -np.inf))
         spanned = np.where(cells >= rank, np.concatenate(half_logs), -np.inf)
-        volumes: NDArray[np.float64] = (
-            spanned + _log_replication(count, shortest, cells) - self._unit
-        )
-        return volumes
+        return spanned + _log_replication(count, shortest, cells) - self._unit
 
     def _running_means(
         self, order: NDArray[np.intp]
@@ -150,5 +147,4 @@ def _log_replication(
     held = np.cumsum(held, axis=0)[shortest - 1 :, 1:]
     alpha = 1 / (10 * cells)
     powers = alpha[:, None] ** np.arange(2, SATURATED + 2)
-    product: NDArray[np.float64] = (held * np.log1p(-powers)).sum(axis=1) - cells * np.log1p(-alpha)
-    return product
+    return (held * np.log1p(-powers)).sum(axis=1) - cells * np.log1p(-alpha)

@@ -96,128 +96,66 @@ def explain(problem: object) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """All commands and their options."""
-    parser = OneLineParser(
-        prog="nddv",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "--version", action="version", version=f"nddv {version() or '(from sources)'}"
-    )
+    texts: Any = {"epilog": EXAMPLES, "formatter_class": argparse.RawDescriptionHelpFormatter}
+    parser = OneLineParser(prog="nddv", description=DESCRIPTION, **texts)
+    named = f"nddv {version() or '(from sources)'}"
+    parser.add_argument("--version", action="version", version=named)
     commands = parser.add_subparsers(
         title="commands", dest="command", metavar="command", required=True
     )
-    value = commands.add_parser(
-        "value",
-        help="value the rows of a table",
-        description=VALUE_DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    _add_data_options(value)
-    _add_column_options(value)
-    _add_method_options(value)
-    _add_output_options(value)
+    texts |= {"help": "value the rows of a table", "description": VALUE_DESCRIPTION}
+    _add_options(commands.add_parser("value", **texts))
     return parser
 
 
-def _add_data_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("data")
-    group.add_argument(
-        "data", type=Path, help="the table: .csv or .tsv (also .gz) with a header, or .parquet"
-    )
-    group.add_argument("--target", required=True, metavar="COLUMN", help="the column to predict")
-    group.add_argument(
-        "--meta",
-        type=Path,
-        metavar="FILE",
-        help="a small table with the same columns and trusted targets, to steer by; "
-        "without it there are two runs, each of which holds out another 20 %% of the rows for this",
-    )
-    group.add_argument(
-        "--valid",
-        type=Path,
-        metavar="FILE",
-        help="a table on which a readout measures utility (default: the meta data)",
-    )
-    group.add_argument(
-        "--separator",
-        type=_separator,
-        metavar="CHAR",
-        help="between entries of a text file (default: comma, or tab for .tsv)",
-    )
-    group.add_argument(
-        "--encoding", default="utf-8", metavar="NAME", help="of a text file (default: utf-8)"
-    )
-    group.add_argument(
-        "--na",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="an entry of a text file that stands for missing, such as '?' (may be repeated)",
-    )
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    file: Any = {"type": Path, "metavar": "FILE"}
+    several: Any = {"action": "append", "default": []}
+    add = parser.add_argument_group("data").add_argument
+    add("data", type=Path, help="the table: .csv or .tsv (also .gz) with a header, or .parquet")
+    add("--target", required=True, metavar="COLUMN", help="the column to predict")
+    text = "a small table with the same columns and trusted targets, to steer by; without it there "
+    text += "are two runs, each of which holds out another 20 %% of the rows for this"
+    add("--meta", **file, help=text)
+    text = "a table on which a readout measures utility (default: the meta data)"
+    add("--valid", **file, help=text)
+    text = "between entries of a text file (default: comma, or tab for .tsv)"
+    add("--separator", type=_separator, metavar="CHAR", help=text)
+    text = "of a text file (default: utf-8)"
+    add("--encoding", default="utf-8", metavar="NAME", help=text)
+    text = "an entry of a text file that stands for missing, such as '?' (may be repeated)"
+    add("--na", **several, metavar="TEXT", help=text)
 
+    add = parser.add_argument_group("columns").add_argument
+    for option, text in {
+        "--id": "keep a column out of the model and copy it into the result",
+        "--drop": "keep a column out altogether",
+        "--categorical": "take a column of numbers as categories",
+    }.items():
+        add(option, **several, metavar="COLUMN", help=f"{text} (may be repeated)")
+    text = "missing entries: stop and say where (default), or impute: the median and an extra 0/1 "
+    text += "column for numbers, a level of its own for categories"
+    add("--missing", choices=("error", "impute"), default="error", help=text)
+    text = "levels of a column that get a 0/1 column each; rarer ones are pooled (default: 50)"
+    add("--max-categories", type=_whole(2), default=50, metavar="N", help=text)
 
-def _add_column_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("columns")
-    for option, text in (
-        ("--id", "keep a column out of the model and copy it into the result (may be repeated)"),
-        ("--drop", "keep a column out altogether (may be repeated)"),
-        ("--categorical", "take a column of numbers as categories (may be repeated)"),
-    ):
-        group.add_argument(option, action="append", default=[], metavar="COLUMN", help=text)
-    group.add_argument(
-        "--missing",
-        choices=("error", "impute"),
-        default="error",
-        help="missing entries: stop and say where (default), or impute: the median and an extra "
-        "0/1 column for numbers, a level of its own for categories",
-    )
-    group.add_argument(
-        "--max-categories",
-        type=_whole(2),
-        default=50,
-        metavar="N",
-        help="levels of a column that get a 0/1 column each; rarer ones are pooled (default: 50)",
-    )
+    add = parser.add_argument_group("method").add_argument
+    text = ". ".join(map(_in_words, READOUTS.values()))
+    add("--readout", choices=tuple(READOUTS), help=text)
+    add("--task", **_choice("task"), help="auto (default) decides by the target")
+    add("--seed", type=_whole(0), default=0, metavar="N", help="default: 0")
+    add("--device", **_choice("device"), help="default: auto")
+    text = f"default: {SETTINGS['epochs'].default}"
+    add("--epochs", type=_whole(1), metavar="N", help=text)
 
-
-def _add_method_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("method")
-    group.add_argument(
-        "--readout", choices=tuple(READOUTS), help=". ".join(map(_in_words, READOUTS.values()))
-    )
-    group.add_argument("--task", **_choice("task"), help="auto (default) decides by the target")
-    group.add_argument("--seed", type=_whole(0), default=0, metavar="N", help="default: 0")
-    group.add_argument("--device", **_choice("device"), help="default: auto")
-    epochs = SETTINGS["epochs"].default
-    group.add_argument("--epochs", type=_whole(1), metavar="N", help=f"default: {epochs}")
-
-
-def _add_output_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("output")
-    group.add_argument(
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help="the values (default: DATA.values.csv, in this folder)",
-    )
-    group.add_argument(
-        "--report", type=Path, metavar="FILE", help="also write an HTML page, complete in one file"
-    )
-    group.add_argument(
-        "--flag",
-        type=_fraction,
-        default=0.1,
-        metavar="FRACTION",
-        help="fraction of the rows to flag, those with the lowest values (default: 0.1)",
-    )
-    group.add_argument("--force", action="store_true", help="replace files that exist")
-    group.add_argument("--quiet", action="store_true", help="print errors only")
-    group.add_argument(
-        "--traceback", action="store_true", help="show where in the code an error arose"
-    )
+    add = parser.add_argument_group("output").add_argument
+    add("--out", **file, help="the values (default: DATA.values.csv, in this folder)")
+    add("--report", **file, help="also write an HTML page, complete in one file")
+    text = "fraction of the rows to flag, those with the lowest values (default: 0.1)"
+    add("--flag", type=_fraction, default=0.1, metavar="FRACTION", help=text)
+    add("--force", action="store_true", help="replace files that exist")
+    add("--quiet", action="store_true", help="print errors only")
+    add("--traceback", action="store_true", help="show where in the code an error arose")
 
 
 def _choice(name: str) -> dict[str, Any]:

@@ -87,20 +87,10 @@ def _template() -> Template:
 def _rows(
     table: FileTable, result: pd.DataFrame, order: np.ndarray[Any, Any], columns: Sequence[str]
 ) -> list[dict[str, Any]]:
-    rows = []
-    for position in order[: min(SHOWN_ROWS, len(order) // 2)]:
-        line = result.iloc[position]
-        entries = table.frame.iloc[position]
-        rows.append(
-            {
-                "row": int(line["row"]),
-                "rank": int(line["rank"]),
-                "value": float(line["value"]),
-                "flag": bool(line["flag"]),
-                "entries": [_entry(entries[c]) for c in columns[:SHOWN_COLUMNS]],
-            }
-        )
-    return rows
+    shown = order[: min(SHOWN_ROWS, len(order) // 2)]
+    entries = table.frame[list(columns[:SHOWN_COLUMNS])].iloc[shown].map(_entry).to_numpy()
+    lines = result.iloc[shown].to_dict("records")
+    return [{**line, "entries": own} for line, own in zip(lines, entries, strict=True)]
 
 
 def _entry(entry: object) -> str:
@@ -114,13 +104,7 @@ def _classes(target: pd.Series, result: pd.DataFrame) -> list[dict[str, Any]]:
     """Values by class; none where there are too many classes for a table."""
     if target.nunique() > SHOWN_CLASSES:
         return []
-    groups = result.groupby(target.astype(str).to_numpy(), sort=True)
-    return [
-        {
-            "name": _entry(name),
-            "rows": len(group),
-            "mean": float(group["value"].mean()),
-            "flagged": int(group["flag"].sum()),
-        }
-        for name, group in groups
-    ]
+    groups = result.groupby(target.astype(str).to_numpy())
+    named = {"rows": ("value", "size"), "mean": ("value", "mean"), "flagged": ("flag", "sum")}
+    classes = groups.agg(**named).rename(index=_entry).rename_axis("name").reset_index()
+    return list(classes.to_dict("records"))

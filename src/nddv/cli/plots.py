@@ -33,17 +33,13 @@ STYLE: Any = {
     "font.size": 12,
     "axes.edgecolor": INK,
     "axes.labelcolor": FAINT,
-    "axes.spines.left": False,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
+    **dict.fromkeys(["axes.spines.left", "axes.spines.right", "axes.spines.top"], False),
     "axes.grid": True,
     "axes.grid.axis": "y",
     "axes.axisbelow": True,
     "grid.color": RULE,
-    "xtick.bottom": False,
-    "ytick.left": False,
-    "xtick.labelcolor": FAINT,
-    "ytick.labelcolor": FAINT,
+    **{"xtick.bottom": False, "ytick.left": False},
+    **{"xtick.labelcolor": FAINT, "ytick.labelcolor": FAINT},
 }
 
 

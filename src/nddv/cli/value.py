@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import shlex
 import sys
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +23,14 @@ from nddv.cli.readouts import caution
 from nddv.dynamics.readouts import default_readout, get_readout
 from nddv.estimator.validation import check_task
 from nddv.support.files import as_json, atomic_write
-from nddv.tabular.encoding import Encoding, Rules, describe, learn_encoding, read_target
+from nddv.tabular.encoding import Rules, describe, learn_encoding, read_target
 from nddv.tabular.files import FileTable, TableError, read_table
 
 # what the estimator's record repeats of the settings, the input and the time
 REPEATED = {"params", "readout", "task", "seed", "n", "d", "seconds"}
 
-
-@dataclass(frozen=True)
-class Outputs:
-    """The files to write; the record stands next to the values."""
-
-    values: Path
-    record: Path
-    page: Path | None
+# what is left out of the name of a table, but for a name that is nothing else
+KNOWN_SUFFIXES = r"(?i)(?<=.)(\.(csv|tsv|parquet|pq|gz|bz2|xz|zip|brotli))+\Z"
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -47,10 +40,12 @@ def run(arguments: argparse.Namespace) -> None:
     y = read_target(table, arguments.target, arguments.task)
     encoding = learn_encoding(table, _rules(arguments))
     X = encoding.apply(table)
-    side = {
-        **_side_data(arguments, "meta", arguments.meta, encoding),
-        **_side_data(arguments, "valid", arguments.valid, encoding),
-    }
+    side: dict[str, Any] = {}  # under the names that `fit` has for them
+    for kind, path in (("meta", arguments.meta), ("valid", arguments.valid)):
+        if path is not None:
+            other = read_table(path, arguments.separator, arguments.encoding, arguments.na)
+            side[f"y_{kind}"] = read_target(other, arguments.target, arguments.task)
+            side[f"X_{kind}"] = encoding.apply(other)
     task = check_task(arguments.task, y)
     readout = arguments.readout or default_readout(task).name
     notices = [*map(explain, encoding.notices), *caution(task, get_readout(readout))]
@@ -65,7 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
         "command": _command(arguments),
         "input": {
             "file": arguments.data.name,
-            "sha256": _sha256(arguments.data),
+            "sha256": hashlib.sha256(arguments.data.read_bytes()).hexdigest(),
             "rows": len(result),
             "target": arguments.target,
             "id": arguments.id,
@@ -80,28 +75,37 @@ def run(arguments: argparse.Namespace) -> None:
         "settings": _plain(estimator.get_params()),
         "estimator": _plain({k: v for k, v in estimator.record_.items() if k not in REPEATED}),
     }
-    page = None
-    if outputs.page is not None:
+    texts = {"values": result.to_csv(index=False, lineterminator="\n"), "record": as_json(record)}
+    if "page" in outputs:
         from nddv.cli.page import render_page  # loads matplotlib
 
-        page = render_page(table, result, record, estimator.history_)
-    _write(outputs, result, record, page)
-    _report(arguments, outputs, result, seconds)
+        texts["page"] = render_page(table, result, record, estimator.history_)
+    with ExitStack() as files:  # all of them or none
+        for name, text in texts.items():
+            temporary = files.enter_context(atomic_write(outputs[name]))
+            temporary.write_text(text, encoding="utf-8", newline="")
+    if not arguments.quiet:
+        flagged = record["flag"]["rows"]
+        print(f"{len(result)} rows valued in {seconds:.1f} s, {flagged} flagged (lowest values).")
+        for name, file in outputs.items():
+            print(f"{name:7}{file}")
 
 
-def plan_outputs(arguments: argparse.Namespace) -> Outputs:
-    """Decide what to write, and refuse before any work what could not be written in the end."""
-    values = arguments.out or Path(f"{_stem(arguments.data)}.values.csv")
+def plan_outputs(arguments: argparse.Namespace) -> dict[str, Path]:
+    """The files to write; refuses before any work what could not be written in the end."""
+    stem = re.sub(KNOWN_SUFFIXES, "", arguments.data.name)
+    values = arguments.out or Path(f"{stem}.values.csv")
     if values.suffix.lower() != ".csv":
         raise TableError(
             f"--out {values}: the values are written as CSV, so the name must end in .csv"
         )
-    outputs = Outputs(values, values.with_suffix(".json"), arguments.report)
+    outputs = {"values": values, "record": values.with_suffix(".json")}
+    if arguments.report is not None:
+        outputs["page"] = arguments.report
     inputs = {p.resolve() for p in (arguments.data, arguments.meta, arguments.valid) if p}
-    files = [f for f in (outputs.values, outputs.record, outputs.page) if f is not None]
-    if len({f.resolve() for f in files}) < len(files):
+    if len({file.resolve() for file in outputs.values()}) < len(outputs):
         raise TableError("--out and --report name the same file")
-    for file in files:
+    for file in outputs.values():
         if file.resolve() in inputs:
             raise TableError(f"{file} is an input; write the result to another file")
         if file.is_dir():
@@ -130,22 +134,17 @@ def tabulate(
     Equal values rank in the order of their rows.
     """
     n = len(values)
-    order = np.argsort(-values, kind="stable")
-    rank = np.empty(n, dtype=np.int64)
-    rank[order] = np.arange(1, n + 1)
+    rank = pd.Series(values).rank(ascending=False, method="first").astype(np.int64)
     result = pd.DataFrame({"row": np.arange(1, n + 1)})
     for name in identifiers:
-        result[_free_name(name)] = table.frame[name].to_numpy()
+        taken = name in {"row", "value", "stderr", "rank", "flag"}
+        result[f"id_{name}" if taken else name] = table.frame[name].to_numpy()
     result["value"] = values
     if stderr is not None:
         result["stderr"] = np.asarray(stderr, dtype=np.float64)
     result["rank"] = rank
     result["flag"] = (rank > n - round(fraction * n)).astype(np.int64)
     return result
-
-
-def _free_name(name: str) -> str:
-    return f"id_{name}" if name in {"row", "value", "stderr", "rank", "flag"} else name
 
 
 def _rules(arguments: argparse.Namespace) -> Rules:
@@ -158,17 +157,6 @@ def _rules(arguments: argparse.Namespace) -> Rules:
         impute=arguments.missing == "impute",
         max_categories=arguments.max_categories,
     )
-
-
-def _side_data(
-    arguments: argparse.Namespace, kind: str, path: Path | None, encoding: Encoding
-) -> dict[str, Any]:
-    """The arrays of a meta or validation table under the names that `fit` has for them."""
-    if path is None:
-        return {}
-    table = read_table(path, arguments.separator, arguments.encoding, arguments.na)
-    target = read_target(table, arguments.target, arguments.task)
-    return {f"X_{kind}": encoding.apply(table), f"y_{kind}": target}
 
 
 def _fit(
@@ -192,57 +180,15 @@ def _fit(
         **options,
     )
     start = time.perf_counter()
-    with _warnings() as sentences:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for developers in (DeprecationWarning, PendingDeprecationWarning, ImportWarning):
+            warnings.simplefilter("ignore", developers)
         estimator.fit(X, y, **side)
+    sentences = list(dict.fromkeys(explain(warning.message) for warning in caught))
     for message in sentences:
         _say(arguments, message)
     return estimator, time.perf_counter() - start, sentences
-
-
-@contextmanager
-def _warnings() -> Iterator[list[str]]:
-    """Collect warnings as sentences; those for developers are left out."""
-    sentences: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning):
-            warnings.simplefilter("ignore", category)
-        yield sentences
-    for warning in caught:
-        sentence = explain(warning.message)
-        if sentence not in sentences:
-            sentences.append(sentence)
-
-
-def _write(
-    outputs: Outputs, result: pd.DataFrame, record: dict[str, Any], page: str | None
-) -> None:
-    texts = {
-        outputs.values: result.to_csv(index=False, lineterminator="\n"),
-        outputs.record: as_json(record),
-        outputs.page: page,
-    }
-    with ExitStack() as files:  # all of them or none
-        for path, text in texts.items():
-            if path is not None and text is not None:
-                temporary = files.enter_context(atomic_write(path))
-                temporary.write_text(text, encoding="utf-8", newline="")
-
-
-def _report(
-    arguments: argparse.Namespace, outputs: Outputs, result: pd.DataFrame, seconds: float
-) -> None:
-    if arguments.quiet:
-        return
-    flagged = int(result["flag"].sum())
-    print(f"{len(result)} rows valued in {seconds:.1f} s, {flagged} flagged (lowest values).")
-    for what, file in (
-        ("values", outputs.values),
-        ("record", outputs.record),
-        ("page", outputs.page),
-    ):
-        if file is not None:
-            print(f"{what:7}{file}")
 
 
 def _say(arguments: argparse.Namespace, notice: str) -> None:
@@ -255,33 +201,12 @@ def _command(arguments: argparse.Namespace) -> str:
     words = ["nddv", "value", str(arguments.data), "--target", arguments.target]
     defaults = build_parser().parse_args(["value", "_", "--target", "_"])
     for name, value in sorted(vars(arguments).items()):
-        if name in {"command", "data", "target", "force", "quiet", "traceback"}:
-            continue
-        if value == getattr(defaults, name):
+        unnamed = name in {"command", "data", "target", "force", "quiet", "traceback"}
+        if unnamed or value == getattr(defaults, name):
             continue
         for item in value if isinstance(value, list) else [value]:
             words += [f"--{name.replace('_', '-')}", str(item)]
     return shlex.join(words)
-
-
-def _stem(path: Path) -> str:
-    """The name of a file without any of the extensions that say what it is."""
-    return path.name[: len(path.name) - sum(map(len, _known_suffixes(path)))]
-
-
-def _known_suffixes(path: Path) -> list[str]:
-    known = {".csv", ".tsv", ".parquet", ".pq", ".gz", ".bz2", ".xz", ".zip", ".brotli"}
-    suffixes: list[str] = []
-    for suffix in reversed(path.suffixes):
-        if suffix.lower() not in known:
-            break
-        suffixes.append(suffix)
-    return suffixes
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _plain(content: Any) -> Any:
@@ -290,10 +215,6 @@ def _plain(content: Any) -> Any:
         return {str(k): _plain(v) for k, v in content.items()}
     if isinstance(content, list | tuple):
         return [_plain(v) for v in content]
-    if isinstance(content, np.ndarray):
+    if isinstance(content, np.ndarray | np.generic):
         return _plain(content.tolist())
-    if isinstance(content, np.generic):
-        return content.item()
-    if content is None or isinstance(content, bool | int | float | str):
-        return content
-    return str(content)
+    return content if isinstance(content, bool | int | float | str | None) else str(content)

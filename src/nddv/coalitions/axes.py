@@ -15,15 +15,10 @@ class Axes:
 
     A logistic regression with a free intercept and an L2 penalty is the same in these coordinates:
     the best coefficients lie in the span, have the same norm, and the intercept takes up the shift.
-
-    Attributes
-    ----------
-    center : (d,) weighted mean of the points.
-    basis : (d, r) principal axes of the weighted points; None for the features as they are.
     """
 
-    center: Tensor
-    basis: Tensor | None
+    center: Tensor  # (d,) weighted mean of the points
+    basis: Tensor | None  # (d, r) their principal axes; None for the features as they are
 
     @classmethod
     def shift(cls, X: Tensor) -> Self:

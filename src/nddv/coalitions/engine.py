@@ -73,27 +73,26 @@ class Engine:
         labels = torch.as_tensor(classes, dtype=torch.long, device=device)
         self._indicators = torch.nn.functional.one_hot(labels, n_classes).double()
         self._prior = self._indicators.mean(dim=0)
-        with workers(device):
-            self._prepare(points, labels, n_classes, C, getattr(torch, dtype))
-
-    def _prepare(
-        self, points: Tensor, labels: Tensor, n_classes: int, C: float, dtype: torch.dtype
-    ) -> None:
-        """Make the solver and fit the whole training set."""
-        self._solver = Solver(points, labels, n_classes, C, dtype)
+        problem = points, labels, n_classes, C, getattr(torch, dtype)
         zero = np.zeros((1, self.n_logits, self.d))
         begin = Fits(zero, zero[..., 0], np.ones(1, bool), np.zeros(1, np.int64))
-        self.whole = self.fit(np.ones((1, self.n), bool), begin)
-        if not self._solver.few:
-            # Coordinates in which the Hessian of a large coalition is nearly diagonal.
-            ((_, probabilities),) = predict_proba_many(self.whole, points.cpu(), self.device)
-            curvature = 1.0 - np.square(probabilities[0], dtype=np.float64).sum(axis=1)
-            importance = torch.as_tensor(np.sqrt(np.maximum(curvature, 1e-12))).to(points)
-            self._solver = Solver(points, labels, n_classes, C, dtype, importance)
+        with workers(device):
+            self._solver = Solver(*problem)
+            self.whole = self.fit(np.ones((1, self.n), bool), begin)
+            if not self._solver.few:
+                # Coordinates in which the Hessian of a large coalition is nearly diagonal.
+                ((_, probabilities),) = predict_proba_many(self.whole, points.cpu(), device)
+                curvature = 1.0 - np.square(probabilities[0], dtype=np.float64).sum(axis=1)
+                importance = torch.as_tensor(np.sqrt(np.maximum(curvature, 1e-12))).to(points)
+                self._solver = Solver(*problem, importance)
 
     def fit(self, weights: ArrayLike, start: Fits | None = None) -> Fits:
         """Fit coalitions of weights (B, n), starting from B fits, from one, or from ``whole``."""
-        weights = self._checked(weights)
+        weights = np.asarray(weights)
+        if weights.ndim != 2 or weights.shape[1] != self.n:
+            raise ValueError(f"weights must have shape (B, {self.n}), got {weights.shape}")
+        if weights.size and not (weights.min() >= 0 and weights.max() < np.inf):
+            raise ValueError("weights of coalitions must be finite and not negative")
         start = self.whole if start is None else start
         if len(start) not in (1, len(weights)):
             raise ValueError(f"{len(start)} starts for {len(weights)} coalitions")
@@ -131,20 +130,14 @@ class Engine:
         for first in range(0, max(count, 1), max(size, 1)):
             yield slice(first, min(first + max(size, 1), count))
 
-    def _checked(self, weights: ArrayLike) -> NDArray[np.generic]:
-        weights = np.asarray(weights)
-        if weights.ndim != 2 or weights.shape[1] != self.n:
-            raise ValueError(f"weights must have shape (B, {self.n}), got {weights.shape}")
-        if weights.size and not (weights.min() >= 0 and weights.max() < np.inf):
-            raise ValueError("weights of coalitions must be finite and not negative")
-        return weights
-
     def _fit_chunk(self, weights: NDArray[np.generic], start: Fits) -> Fits:
         X = self._solver.points.X
         w = torch.as_tensor(weights).to(X)
         sizes = w.to(self._indicators) @ self._indicators
         several = (sizes > 0).sum(dim=1) > 1
-        theta = _parameters(start, X).expand(len(w), -1, -1).clone()
+        begin = np.concatenate([start.coefficients, start.intercepts[..., None]], axis=2)
+        begin[~np.isfinite(begin)] = 0.0  # an absent class
+        theta = torch.as_tensor(begin).to(X).expand(len(w), -1, -1).clone()
         converged = torch.ones(len(w), dtype=torch.bool, device=X.device)
         iterations = torch.zeros(len(w), dtype=torch.long, device=X.device)
         if several.all():
@@ -154,13 +147,8 @@ class Engine:
             theta[several], converged[several], iterations[several] = fitted
         if not several.all():
             theta[~several] = self._constant(sizes[~several]).to(X)
-        parameters = theta.cpu().numpy()
-        return Fits(
-            parameters[..., :-1],
-            parameters[..., -1],
-            converged.cpu().numpy(),
-            iterations.cpu().numpy(),
-        )
+        parameters, done, steps = (a.cpu().numpy() for a in (theta, converged, iterations))
+        return Fits(parameters[..., :-1], parameters[..., -1], done, steps)
 
     def _fit_classes(
         self, weights: Tensor, present: Tensor, theta: Tensor
@@ -212,12 +200,6 @@ def fit_coalitions(
     start : fits to begin at, one or B; the fit of the whole training set if None.
     """
     return Engine(X, y, n_classes, C, device, dtype, memory_mb).fit(weights, start)
-
-
-def _parameters(fits: Fits, like: Tensor) -> Tensor:
-    """Coefficients and intercepts in one tensor (B, K, d + 1); an absent class begins at 0."""
-    parameters = np.concatenate([fits.coefficients, fits.intercepts[..., None]], axis=2)
-    return torch.as_tensor(np.where(np.isfinite(parameters), parameters, 0.0)).to(like)
 
 
 def check_points(

@@ -13,38 +13,22 @@ class Fits:
     """Fitted logistic regressions, one per coalition.
 
     K is 1 for two classes (the logit of class 1) and the number of classes otherwise.
-
-    Attributes
-    ----------
-    coefficients : (B, K, d).
-    intercepts : (B, K); −inf for a class that is absent from a coalition of several classes.
-    converged : (B,).
-    iterations : (B,) steps of the method.
+    An intercept is −inf for a class that is absent from a coalition of several classes.
     """
 
-    coefficients: NDArray[np.floating]
-    intercepts: NDArray[np.floating]
-    converged: NDArray[np.bool_]
-    iterations: NDArray[np.int64]
+    coefficients: NDArray[np.floating]  # (B, K, d)
+    intercepts: NDArray[np.floating]  # (B, K)
+    converged: NDArray[np.bool_]  # (B,)
+    iterations: NDArray[np.int64]  # (B,) steps of the method
 
     def __len__(self) -> int:
         return len(self.coefficients)
 
     def __getitem__(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Fits:
         """The fits of some coalitions."""
-        return Fits(
-            self.coefficients[rows],
-            self.intercepts[rows],
-            self.converged[rows],
-            self.iterations[rows],
-        )
+        return Fits(*(array[rows] for array in vars(self).values()))
 
 
 def concatenate(parts: list[Fits]) -> Fits:
     """All fits in one."""
-    return Fits(
-        np.concatenate([part.coefficients for part in parts]),
-        np.concatenate([part.intercepts for part in parts]),
-        np.concatenate([part.converged for part in parts]),
-        np.concatenate([part.iterations for part in parts]),
-    )
+    return Fits(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))

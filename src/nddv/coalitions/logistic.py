@@ -139,17 +139,15 @@ class LogisticGame:
         # and another start would change the last digits.
         trail, converged, last = np.empty((0, len(MEASURES))), True, self.engine.whole
         while not enough(trail):
-            fits = self._stride(order, len(trail) + 1, last)
+            # the fits of the first len(trail) + 1, ... points
+            known = len(trail)
+            size = min(known + STRIDE, self.n - 1)
+            weights = np.tri(size - known, size, known, dtype=bool)
+            fits = self.engine.among(order[:size]).fit(weights, last)
             scores, done = self._scores(fits)
             trail, converged, last = np.concatenate([trail, scores]), converged and done, fits[-1:]
         self._store(key, trail, converged)
         return trail
-
-    def _stride(self, order: NDArray[np.intp], first: int, start: Fits) -> Fits:
-        """Fits of the first ``first``, ``first + 1``, ... points of an order."""
-        stop = min(first + STRIDE, self.n)
-        weights = np.tri(stop - first, stop - 1, first - 1, dtype=bool)
-        return self.engine.among(order[: stop - 1]).fit(weights, start)
 
     def _scores(self, fits: Fits) -> tuple[NDArray[np.float64], bool]:
         """Scores (B, measures) of fits, and whether all have converged."""

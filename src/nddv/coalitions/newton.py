@@ -19,16 +19,10 @@ LAST_CHANGE = 1e-2
 
 @dataclass(frozen=True)
 class Pairs:
-    """Products of two features, of all points.
+    """Products of two features, of all points."""
 
-    Attributes
-    ----------
-    products : (n, p(p+1)/2).
-    unpack : (p²,) where the entries of a symmetric (p, p) matrix are among the products.
-    """
-
-    products: Tensor
-    unpack: Tensor
+    products: Tensor  # (n, p(p+1)/2)
+    unpack: Tensor  # (p²,) where the entries of a symmetric (p, p) matrix are among the products
 
     @classmethod
     def build(cls, X: Tensor) -> Self:
@@ -53,11 +47,9 @@ class Newton:
         self.batch = batch
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with the regressions in these rows only."""
         self.batch = self.batch.take(rows)
 
     def step(self) -> tuple[Tensor, Tensor]:
-        """Make one step; say which regressions are done (B,), and which cannot go on (B,)."""
         direction = self._solve(-self.batch.gradient(self.points))
         along = torch.matmul(direction, self.points.X.T, out=self.batch.work[1])
         change = spread(along)

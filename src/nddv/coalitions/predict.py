@@ -54,7 +54,10 @@ def scores(
         logits = _logits(fits[rows], points)
         predicted = logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(dim=1)
         hits = (predicted == classes).double().mean(dim=1)
-        logs = _log_probabilities(logits)
+        if logits.shape[1] == 1:
+            logs = torch.cat([F.logsigmoid(-logits), F.logsigmoid(logits)], dim=1)
+        else:
+            logs = F.log_softmax(logits, dim=1)
         of_label = logs.gather(1, classes.expand(len(logs), 1, -1))[:, 0]
         likelihood = of_label.double().clamp_min(float(np.log(FLOOR))).mean(dim=1)
         return torch.stack([hits, likelihood], dim=1).cpu().numpy()
@@ -79,10 +82,3 @@ def _logits(fits: Fits, points: Tensor) -> Tensor:
     """Logits (B, K, m)."""
     coefficients = torch.as_tensor(fits.coefficients).to(points)
     return coefficients @ points.T + torch.as_tensor(fits.intercepts).to(points)[..., None]
-
-
-def _log_probabilities(logits: Tensor) -> Tensor:
-    """Logarithms (B, classes, m) of the class probabilities."""
-    if logits.shape[1] == 1:
-        return torch.cat([F.logsigmoid(-logits), F.logsigmoid(logits)], dim=1)
-    return F.log_softmax(logits, dim=1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -16,16 +14,8 @@ TOLERANCE = 3e-5
 """Norm of the gradient at the end, each part in units of the root of the Hessian's diagonal."""
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A step (B, K, p), the change of the gradient in it, and one over their product (B, 1, 1)."""
-
-    step: Tensor
-    change: Tensor
-    inverse: Tensor
-
-    def take(self, rows: Tensor) -> Pair:
-        return Pair(self.step[rows], self.change[rows], self.inverse[rows])
+Pair = tuple[Tensor, Tensor, Tensor]
+"""A step (B, K, p), the change of the gradient in it, and one over their product (B, 1, 1)."""
 
 
 class QuasiNewton:
@@ -48,14 +38,12 @@ class QuasiNewton:
         self.pairs: list[Pair] = []
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with the regressions in these rows only."""
         self.batch = self.batch.take(rows)
         self.rounding, self.diagonal = self.rounding[rows], self.diagonal[rows]
         self.gradient, self.last = self.gradient[rows], self.last[rows]
-        self.pairs = [pair.take(rows) for pair in self.pairs]
+        self.pairs = [(s[rows], c[rows], i[rows]) for s, c, i in self.pairs]
 
     def step(self) -> tuple[Tensor, Tensor]:
-        """Make one step; say which regressions are done (B,), and which cannot go on (B,)."""
         gradient = self.batch.gradient(self.points)
         if self.steps > 0:
             self._remember(gradient - self.gradient)
@@ -78,21 +66,21 @@ class QuasiNewton:
     def _remember(self, change: Tensor) -> None:
         """Keep the last step with the change of the gradient that it made."""
         product = _dot(self.last, change).clamp_min(torch.finfo(change.dtype).tiny)
-        self.pairs = [*self.pairs[-MEMORY + 1 :], Pair(self.last, change, 1 / product)]
+        self.pairs = [*self.pairs[-MEMORY + 1 :], (self.last, change, 1 / product)]
 
     def _direction(self, gradient: Tensor) -> Tensor:
         """Minus the approximate inverse Hessian times the gradient, by the two-loop recursion."""
         direction = -gradient
         factors = []
-        for pair in reversed(self.pairs):
-            factors.append(pair.inverse * _dot(pair.step, direction))
-            direction.addcmul_(factors[-1], pair.change, value=-1)
+        for step, change, inverse in reversed(self.pairs):
+            factors.append(inverse * _dot(step, direction))
+            direction.addcmul_(factors[-1], change, value=-1)
         direction /= self.diagonal
         if self.pairs:
-            last = self.pairs[-1]
-            direction /= last.inverse * _dot(last.change / self.diagonal, last.change)
-        for pair, factor in zip(self.pairs, reversed(factors), strict=True):
-            direction.addcmul_(factor - pair.inverse * _dot(pair.change, direction), pair.step)
+            _, change, inverse = self.pairs[-1]
+            direction /= inverse * _dot(change / self.diagonal, change)
+        for (step, change, inverse), factor in zip(self.pairs, reversed(factors), strict=True):
+            direction.addcmul_(factor - inverse * _dot(change, direction), step)
         return direction
 
     def _diagonal(self) -> Tensor:

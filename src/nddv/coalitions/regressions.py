@@ -32,18 +32,11 @@ ABSENT = -1e30
 
 @dataclass(frozen=True)
 class Points:
-    """The points of all regressions.
+    """The points of all regressions."""
 
-    Attributes
-    ----------
-    X : (n, p) features and a last column of ones.
-    targets : (K, n) indicators of the classes, one row per logit.
-    C : inverse strength of the penalty.
-    """
-
-    X: Tensor
-    targets: Tensor
-    C: float
+    X: Tensor  # (n, p) features and a last column of ones
+    targets: Tensor  # (K, n) indicators of the classes, one row per logit
+    C: float  # inverse strength of the penalty
 
     @classmethod
     def build(cls, X: Tensor, y: Tensor, n_classes: int, C: float) -> Self:
@@ -59,20 +52,13 @@ class Points:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some regressions and their current parameters.
+    """Some regressions and their current parameters."""
 
-    Attributes
-    ----------
-    weights, penalty : (B, n) and (B,).
-    theta, logits : parameters (B, K, p) and the logits (B, K, n) of all points.
-    work : (2, B, K, n) scratch memory. New arrays of this size cost more than the arithmetic.
-    """
-
-    weights: Tensor
-    penalty: Tensor
-    theta: Tensor
-    logits: Tensor
-    work: Tensor
+    weights: Tensor  # (B, n)
+    penalty: Tensor  # (B,)
+    theta: Tensor  # parameters (B, K, p)
+    logits: Tensor  # (B, K, n) of all points
+    work: Tensor  # (2, B, K, n) scratch: new arrays of this size cost more than the arithmetic
 
     @classmethod
     def start(
@@ -86,14 +72,9 @@ class Batch:
 
     def take(self, rows: Tensor) -> Batch:
         """The regressions in these rows."""
-        theta = self.theta[rows]
-        return Batch(
-            self.weights[rows],
-            self.penalty[rows],
-            theta,
-            self.logits[rows],
-            self.work[:, : len(theta)],
-        )
+        theta, logits = self.theta[rows], self.logits[rows]
+        work = self.work[:, : len(theta)]
+        return Batch(self.weights[rows], self.penalty[rows], theta, logits, work)
 
     def move(self, direction: Tensor, along: Tensor, length: Tensor) -> Tensor:
         """Make steps of lengths (B,), in place; a row whose length is not finite stays.

@@ -20,28 +20,16 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class _Depth(threading.local):
-    """How many uses of ``workers`` the current thread is in."""
-
-    value = 0
-
-
 @dataclass
 class _Callers:
-    """The threads that are in ``workers``, without those of ``apply``.
-
-    Attributes
-    ----------
-    count : how many.
-    allowed : number of threads that torch had before the first of them came.
-    """
+    """The threads that are in ``workers``, without those of ``apply``."""
 
     count: int = 0
-    allowed: int = 1
+    allowed: int = 1  # number of threads that torch had before the first of them came
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-_depth = _Depth()
+_depth = threading.local()  # value: how many uses of ``workers`` the current thread is in
 _callers = _Callers()
 
 
@@ -55,19 +43,20 @@ def workers(device: str) -> Iterator[int]:
     set last. That may be our own 1, so every thread leaves with the number that the first one read.
     """
     with _callers.lock:
-        outermost = _depth.value == 0
+        depth = getattr(_depth, "value", 0)
+        outermost = depth == 0
         if outermost:
             if _callers.count == 0:
                 _callers.allowed = torch.get_num_threads()
             _callers.count += 1
-        _depth.value += 1
+        _depth.value = depth + 1
         allowed = _callers.allowed
         torch.set_num_threads(1)
     try:
         yield allowed if outermost and torch.device(device).type == "cpu" else 1
     finally:
         with _callers.lock:
-            _depth.value -= 1
+            _depth.value = depth
             if outermost:
                 _callers.count -= 1
                 torch.set_num_threads(allowed)

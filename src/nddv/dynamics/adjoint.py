@@ -66,6 +66,22 @@ def backward(
 
 
 @dataclass(frozen=True)
+class Batch:
+    """A mini-batch: x (B, d), y (B,), standard normal noise (S, B, W).
+
+    Of K stacked models, each with its own: (K, B, d), (K, B), (S, K, B, W).
+    """
+
+    x: Tensor
+    y: Tensor
+    noise: Tensor
+
+    def first(self, count: int) -> Batch:
+        """The first `count` points of the batch, or all if it has fewer."""
+        return Batch(self.x[..., :count, :], self.y[..., :count], self.noise[..., :count, :])
+
+
+@dataclass(frozen=True)
 class BatchGradient:
     """∇ of the batch objective (Eq. meta_objective), aggregate frozen, flat; and its parts."""
 
@@ -77,9 +93,7 @@ class BatchGradient:
 def batch_gradient(
     flow: Flow,
     flat: Tensor,
-    x: Tensor,
-    y: Tensor,
-    noise: Tensor,
+    batch: Batch,
     weights: Tensor,
     mass: Tensor,
     loss: str,
@@ -87,16 +101,13 @@ def batch_gradient(
 ) -> BatchGradient:
     """Forward path, adjoint, and minus the Hamiltonian ascent direction of Algorithm 1, lines 4–9.
 
-    x: (B, d); y: (B,); noise: (S, B, W); weights: (B,) participation w_i, scaling point i's costs;
-    mass: (B,) its share w_i v_i in μ. L = B⁻¹ Σ w_i [Σ_s R_i Δt + Φ_i].
-
-    With flat (K, P) there are K models, each with its own batch: x is (K, B, d), y (K, B), noise
-    (S, K, B, W) and so on.
+    weights: (B,) participation w_i, scaling point i's costs; mass: (B,) its share w_i v_i in μ.
+    L = B⁻¹ Σ w_i [Σ_s R_i Δt + Φ_i]. With flat (K, P) there are K models, all else is stacked too.
     """
-    params = flow.unpack(flat)
+    params, x = flow.unpack(flat), batch.x
     x0, _ = flow.encoder.forward(params.encoder, x)
-    path = rollout(flow, params.controls, x0, noise, mass=mass)
-    end = terminal(params.head, path.states[-1], y, loss)
+    path = rollout(flow, params.controls, x0, batch.noise, mass=mass)
+    end = terminal(params.head, path.states[-1], batch.y, loss)
     share = weights / x.shape[-2]
     adjoint = backward(
         flow, params.controls, path, -share.unsqueeze(-1) * end.gradients, share, pairing

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nddv.dynamics.linear import affine
+from nddv.dynamics.layers import affine
 
 LOSSES = ("cross_entropy", "squared_error")
 

@@ -18,9 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nddv.dynamics.choices import CONTROLS
 from nddv.dynamics.layers import Chain, ConstantLayer, DenseLayer, KANLayer, Layer
-from nddv.dynamics.linear import weighted_sum
 
 
 @dataclass(frozen=True)
@@ -49,16 +47,8 @@ class Path:
 class Flow:
     """Architecture and constants of the controlled flow; holds no parameters.
 
-    Parameters
-    ----------
-    features, outputs : input dimension d, and number of classes (1 for regression).
-    input_energy : mean squared norm of the rows that the encoder sees (see `Rows`).
-    width : W, dimension of the state.
-    steps, horizon : S Euler steps on [0, T].
-    interaction, diffusion : a and σ (Σ = σ I) of Eq. lq_drift.
-    running_cost : weight ρ of R_i = ρ/2 ‖ψ_s(X_{i,s})‖².
-    control : "kan" or "mlp" (feedback, one network per Euler step) or "open_loop" (a vector).
-    hidden, centers, reach, nu : hidden width of the control; KAN bases, their range, smoothness.
+    features, outputs: input dimension d, and number of classes (1 for regression). What the
+    constants mean is said in `nddv.estimator.settings`; Σ = σ I with σ = `diffusion`.
     """
 
     features: int
@@ -81,10 +71,6 @@ class Flow:
         """The flow of some settings (`nddv.estimator.settings.Settings`)."""
         constants = {f.name: getattr(settings, f.name) for f in fields(cls)[2:]}
         return cls(features, outputs, **constants)
-
-    def __post_init__(self) -> None:
-        if self.control not in CONTROLS:
-            raise ValueError(f"unknown control {self.control!r}: choose one of {CONTROLS}")
 
     @property
     def dt(self) -> float:
@@ -157,7 +143,8 @@ def euler_step(flow: Flow, x: Tensor, mu: Tensor, control: Tensor, noise: Tensor
 
 def mean_state(mass: Tensor, x: Tensor) -> Tensor:
     """μ = B⁻¹ Σ_i v_i X_i (Eq. weighted_mean_state): mass (B,) and states (B, W) give (W,)."""
-    return weighted_sum(mass, x) / x.shape[-2]
+    total = mass @ x if mass.ndim == 1 else (mass.unsqueeze(-2) @ x).squeeze(-2)
+    return total / x.shape[-2]
 
 
 def rollout(

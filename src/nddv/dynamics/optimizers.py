@@ -77,8 +77,8 @@ class Optimizer:
         gradient: Tensor,
         dflat: Tensor,
         dmoments: Tensor,
-    ) -> OptimizerPullback:
-        """Vector–Jacobian product of `step` at the same arguments."""
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Vector–Jacobian product of `step`: cotangents of `flat`, `moments` and `gradient`."""
         rate = self.rate(step)
         norm = torch.linalg.vector_norm(gradient)
         clipped = gradient * (self.clip / norm) if norm > self.clip else gradient
@@ -102,16 +102,7 @@ class Optimizer:
         if norm > self.clip:
             unit = gradient / norm
             dgradient = (self.clip / norm) * (dgradient - unit * (unit @ dgradient))
-        return OptimizerPullback(dflat * (1 - rate * self.weight_decay), back, dgradient)
-
-
-@dataclass(frozen=True)
-class OptimizerPullback:
-    """Cotangents of the inputs of one optimiser step."""
-
-    flat: Tensor
-    moments: Tensor
-    gradient: Tensor
+        return dflat * (1 - rate * self.weight_decay), back, dgradient
 
 
 def clip_norm(gradient: Tensor, limit: float) -> Tensor:

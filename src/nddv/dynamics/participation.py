@@ -158,11 +158,7 @@ def retrain(run: Run, weights: Tensor, valid: Rows, valid_y: Tensor) -> float:
 
 
 def participation(
-    run: Run,
-    valid: Rows,
-    valid_y: Tensor,
-    path: int = 0,
-    tick: Callable[[], object] | None = None,
+    run: Run, valid: Rows, valid_y: Tensor, path: int = 0, tick: Callable[[], object] = lambda: None
 ) -> Tensor:
     """dU/dw, (n,), by adjoint replay of the run.
 
@@ -178,8 +174,7 @@ def participation(
             index, v = run.visit(state.step)
             costate, moments_costate, dw = _pullback(run, state, index, v, costate, moments_costate)
             total[index] += dw
-            if tick is not None:
-                tick()
+            tick()
         stop = checkpoint.step
     return total
 
@@ -201,15 +196,13 @@ def _pullback(
         flat = state.flat.detach().requires_grad_()
         w = torch.ones_like(v).requires_grad_()
         gradient = step_gradient(run, flat, state.step, index, v, w).gradient
-    back = run.optimizer.pullback(
+    dflat, dmoments, dgradient = run.optimizer.pullback(
         state.step, state.flat, state.moments, gradient.detach(), costate, moments_costate
     )
-    through, dw = torch.autograd.grad(gradient, (flat, w), back.gradient)
-    return back.flat + through, back.moments, dw
+    through, dw = torch.autograd.grad(gradient, (flat, w), dgradient)
+    return dflat + through, dmoments, dw
 
 
 def checkpoint_interval(total_steps: int, bytes_per_state: int, memory_limit: float) -> int:
     """1 (keep every state) if that fits the limit, else √K: O(√K) states, one more forward run."""
-    if total_steps * bytes_per_state <= memory_limit:
-        return 1
-    return max(1, isqrt(total_steps))
+    return 1 if total_steps * bytes_per_state <= memory_limit else max(1, isqrt(total_steps))

@@ -1,11 +1,5 @@
 """Readouts as functions: from a trained run to one sensitivity per training point.
 
-- `terminal`, the paper's score: s_i = −X_{i,S}·Y_{i,S} of the frozen run (Eq. utility).
-- `path`: the terminal score after every epoch, standardised over the data set and averaged up to
-  the epoch of best meta accuracy (the paper's path-integrated sensitivities, its future work;
-  `nddv.dynamics.training.best_epoch` says which epoch that is).
-- `participation`: dU/dw_i by adjoint replay (nddv.dynamics.participation).
-
 Each takes a `Trained` run and a function to call after every step of a replay, and gives
 sensitivities (M, n) in float64, higher for better points, of M = M_traj independent scoring paths
 (Corollary numerical_score_error). Their registry is `nddv.dynamics.readouts`.
@@ -76,18 +70,21 @@ class Trained:
 
 @torch.no_grad()
 def terminal(trained: Trained, tick: Tick) -> Tensor:
-    """Oriented terminal sensitivities of the frozen run."""
+    """The paper's score, oriented: s_i = −X_{i,S}·Y_{i,S} of the frozen run (Eq. utility)."""
     return torch.stack([_oriented(trained.run.score(m)) for m in range(trained.trajectories)])
 
 
 def path(trained: Trained, tick: Tick) -> Tensor:
-    """Mean of the standardised scores of all epochs up to the best."""
+    """Mean of the standardised terminal scores of all epochs up to the best (`best_epoch`).
+
+    The paper's path-integrated sensitivities, its future work.
+    """
     last = best_epoch(trained.run.history)
     return torch.stack(trained.path.epochs[: last + 1]).double().mean(0)
 
 
 def participation(trained: Trained, tick: Tick) -> Tensor:
-    """dU/dw, each of the M paths with noise of its own in the evaluation of U."""
+    """dU/dw by adjoint replay, each of the M paths with noise of its own in U."""
     t = trained
     derivatives = [replay(t.run, t.valid, t.valid_y, m, tick) for m in range(t.trajectories)]
     return torch.stack([derivative.double() for derivative in derivatives])

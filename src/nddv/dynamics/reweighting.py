@@ -20,10 +20,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nddv.dynamics.adjoint import BatchGradient, batch_gradient
+from nddv.dynamics.adjoint import Batch, BatchGradient, batch_gradient
 from nddv.dynamics.costs import running, terminal
 from nddv.dynamics.flow import Flow, Path, rollout
-from nddv.dynamics.linear import projections
 from nddv.dynamics.optimizers import clip_norm
 
 
@@ -47,20 +46,8 @@ class WeightMap:
         """Weights (B,) of terminal signals q (B,)."""
         slopes, biases, out, bias = theta.split([self.hidden] * 3 + [1], -1)
         hidden = torch.relu(q.unsqueeze(-1) * slopes.unsqueeze(-2) + biases.unsqueeze(-2))
-        return torch.sigmoid(projections(hidden, out) + bias)
-
-
-@dataclass(frozen=True)
-class Batch:
-    """A mini-batch: x (B, d), y (B,), standard normal noise (S, B, W)."""
-
-    x: Tensor
-    y: Tensor
-    noise: Tensor
-
-    def first(self, count: int) -> Batch:
-        """The first `count` points of the batch, or all if it has fewer."""
-        return Batch(self.x[..., :count, :], self.y[..., :count], self.noise[..., :count, :])
+        signal = hidden @ out if out.ndim == 1 else (hidden @ out.unsqueeze(-1)).squeeze(-1)
+        return torch.sigmoid(signal + bias)
 
 
 @dataclass(frozen=True)
@@ -86,18 +73,9 @@ class MetaProblem:
 
     def inner(self, theta: Tensor) -> BatchGradient:
         """The training gradient along the states rolled out under μ(θ)."""
-        mass, train = self.weight_map(theta, self.signals), self.train
-        return batch_gradient(
-            self.flow,
-            self.flat,
-            train.x,
-            train.y,
-            train.noise,
-            torch.ones_like(mass),
-            mass,
-            self.loss,
-            self.pairing,
-        )
+        mass = self.weight_map(theta, self.signals)
+        ones, how = torch.ones_like(mass), (self.loss, self.pairing)
+        return batch_gradient(self.flow, self.flat, self.train, ones, mass, *how)
 
     def ahead(self, gradient: Tensor) -> Tensor:
         """ψ̂ = ψ − α × the clipped gradient."""

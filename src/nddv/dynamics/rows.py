@@ -79,14 +79,12 @@ class Rows:
         chosen: Any = where
         if self.index is not None:
             chosen = self.index[where if isinstance(where, slice) else where.cpu().numpy()]
-        if sparse.issparse(self.matrix):
-            chosen = chosen.cpu().numpy() if isinstance(chosen, Tensor) else chosen
-            batch = torch.as_tensor(self.matrix[chosen].toarray(), device=self.device)
-        elif isinstance(self.matrix, StoredRows):
-            chosen = chosen.cpu().numpy() if isinstance(chosen, Tensor) else chosen
-            batch = torch.as_tensor(self.matrix[chosen], device=self.device)
-        else:
+        if isinstance(self.matrix, Tensor):
             batch = self.matrix[chosen]
+        else:
+            part = self.matrix[chosen.cpu().numpy() if isinstance(chosen, Tensor) else chosen]
+            part = part.toarray() if sparse.issparse(part) else part
+            batch = torch.as_tensor(part, device=self.device)
         return (batch - self.mean).mul_(self.inverse_scale).to(self.dtype)
 
 

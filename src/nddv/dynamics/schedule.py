@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nddv.dynamics.choices import REWEIGHTINGS
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.seeds import derive, generator, normal
 
@@ -22,12 +21,10 @@ STORED_BLOCK = 256  # rows on disk that are read together: half a megabyte of 50
 
 @dataclass(frozen=True)
 class Training:
-    """How a run is trained. Field names are those of `nddv.NDDV`.
+    """How a run is trained: the settings of `nddv.estimator.settings` that it depends on.
 
-    max_steps : optimiser steps at most. Where n and `epochs` would need more of them, batches grow
-        instead: the cost of a run is then that of looking at n·`epochs` points.
-    block_size : rows that stay together when the order of an epoch is drawn. 1 shuffles all rows;
-        larger blocks let rows that are stored on disk be read in contiguous pieces.
+    Where n and `epochs` would need more than `max_steps`, batches grow instead: the cost of a run
+    is then that of looking at n·`epochs` points.
     """
 
     epochs: int
@@ -57,37 +54,23 @@ class Training:
             own["block_size"] = STORED_BLOCK if stored else 1
         return cls(**own)
 
-    def __post_init__(self) -> None:
-        if self.reweighting not in REWEIGHTINGS:
-            raise ValueError(
-                f"unknown reweighting {self.reweighting!r}: choose one of {REWEIGHTINGS}"
-            )
-
 
 @dataclass(frozen=True)
 class Schedule:
     """The batches and noise of a run, each of which can be drawn again alone."""
 
+    training: Training
     n: int
-    batch_size: int
-    epochs: int
     seed: int
-    max_steps: int
-    block_size: int
-
-    @classmethod
-    def of(cls, training: Training, n: int, seed: int) -> Schedule:
-        """The schedule of a run on n points."""
-        t = training
-        return cls(n, t.batch_size, t.epochs, seed, t.max_steps, t.block_size)
 
     @property
     def steps_per_epoch(self) -> int:
-        return min(ceil(self.n / self.batch_size), max(1, self.max_steps // self.epochs))
+        t = self.training
+        return min(ceil(self.n / t.batch_size), max(1, t.max_steps // t.epochs))
 
     @property
     def total_steps(self) -> int:
-        return self.epochs * self.steps_per_epoch
+        return self.training.epochs * self.steps_per_epoch
 
     def batches(self, epoch: int) -> tuple[Tensor, ...]:
         """Index sets of one epoch, of sizes that differ by at most one: no short last batch."""
@@ -106,7 +89,7 @@ class Schedule:
 @lru_cache(maxsize=2)  # the replay asks for the batches of an epoch one by one
 def _batches(schedule: Schedule, epoch: int) -> tuple[Tensor, ...]:
     draws = generator(schedule.seed, ORDER, epoch)
-    order = _shuffled_blocks(schedule.n, schedule.block_size, draws)
+    order = _shuffled_blocks(schedule.n, schedule.training.block_size, draws)
     return order.tensor_split(schedule.steps_per_epoch)
 
 

@@ -10,17 +10,11 @@ from math import log
 import torch
 from torch import Tensor
 
-from nddv.dynamics.adjoint import BatchGradient, batch_gradient
+from nddv.dynamics.adjoint import Batch, BatchGradient, batch_gradient
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.optimizers import Optimizer
 from nddv.dynamics.population import Scores, score
-from nddv.dynamics.reweighting import (
-    Batch,
-    MetaProblem,
-    WeightMap,
-    lookahead_gradient,
-    penalty_gradient,
-)
+from nddv.dynamics.reweighting import MetaProblem, WeightMap, lookahead_gradient, penalty_gradient
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.schedule import INIT, META, SCORING, Schedule, Training
 from nddv.dynamics.seeds import derive, generator
@@ -76,21 +70,14 @@ class Run:
 
     @cached_property
     def schedule(self) -> Schedule:
-        return Schedule.of(self.training, len(self.data.rows), self.seed)
+        return Schedule(self.training, len(self.data.rows), self.seed)
 
     @cached_property
     def optimizer(self) -> Optimizer:
         t = self.training
-        return Optimizer(
-            t.optimizer,
-            t.learning_rate,
-            t.weight_decay,
-            t.clip,
-            self.schedule.total_steps,
-            t.schedule,
-            t.momentum,
-            epsilon=t.epsilon,
-        )
+        step = (t.optimizer, t.learning_rate, t.weight_decay, t.clip)
+        decay = (self.schedule.total_steps, t.schedule)
+        return Optimizer(*step, *decay, t.momentum, epsilon=t.epsilon)
 
     @property
     def steps(self) -> int:
@@ -201,17 +188,8 @@ class _Stack:
         v = self.reweighting.weights(self.done, self.flat, batch, self.signals.gather(-1, places))
         self._note(v)
         first = self.runs[0]
-        result = batch_gradient(
-            first.flow,
-            self.flat,
-            batch.x,
-            batch.y,
-            batch.noise,
-            torch.ones_like(v),
-            v,
-            first.data.loss,
-            first.training.pairing,
-        )
+        ones, how = torch.ones_like(v), (first.data.loss, first.training.pairing)
+        result = batch_gradient(first.flow, self.flat, batch, ones, v, *how)
         self.signals.scatter_(-1, places, result.terminal.costs)
         self.flat, self.moments = self.optimizer.step(
             self.done, self.flat, self.moments, result.gradient
@@ -269,10 +247,8 @@ def step_gradient(
 
     index: (B,) points of the batch; v: (B,) their meta weights; w: (B,) their participation.
     """
-    batch, loss = run.batch(step, index), run.data.loss
-    return batch_gradient(
-        run.flow, flat, batch.x, batch.y, batch.noise, w, w * v, loss, run.training.pairing
-    )
+    how = (run.data.loss, run.training.pairing)
+    return batch_gradient(run.flow, flat, run.batch(step, index), w, w * v, *how)
 
 
 def _quality(on_meta: Scores, data: Data) -> dict[str, float]:
@@ -314,22 +290,12 @@ class _Reweighting:
         if self.training.reweighting == "none":
             return torch.ones_like(signals)
         if step % self.training.meta_every == 0:
-            self._update(self._problem(step, flat, batch, signals))
+            self._update(step, flat, batch, signals)
         return self.runs[0].weight_map(self.theta, signals)
 
-    def _update(self, problem: MetaProblem) -> None:
-        if self.training.reweighting == "lookahead":
-            gradient = lookahead_gradient(problem, self.theta)
-        else:
-            gradient = penalty_gradient(problem, self.theta, self.training.penalty)
-        self.theta, self.moments = self.optimizer.step(
-            self.updates, self.theta, self.moments, gradient
-        )
-        self.updates += 1
-
-    def _problem(self, step: int, flat: Tensor, batch: Batch, signals: Tensor) -> MetaProblem:
+    def _update(self, step: int, flat: Tensor, batch: Batch, signals: Tensor) -> None:
         first, t = self.runs[0], self.training
-        return MetaProblem(
+        problem = MetaProblem(
             first.flow,
             first.weight_map,
             flat,
@@ -341,6 +307,14 @@ class _Reweighting:
             first.data.loss,
             t.pairing,
         )
+        if t.reweighting == "lookahead":
+            gradient = lookahead_gradient(problem, self.theta)
+        else:
+            gradient = penalty_gradient(problem, self.theta, t.penalty)
+        self.theta, self.moments = self.optimizer.step(
+            self.updates, self.theta, self.moments, gradient
+        )
+        self.updates += 1
 
 
 def _meta_batch(run: Run, step: int) -> Batch:

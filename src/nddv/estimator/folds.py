@@ -21,6 +21,13 @@ from nddv.support.wording import InputError
 if TYPE_CHECKING:
     from nddv.estimator.nddv import NDDV
 
+# What a loss that is not finite means, and what to look at first.
+SCALE = "are they on the scale of X and y? if so, "
+DIVERGED = (
+    ("train_loss", "training diverged", ""),
+    ("meta_loss", "the loss on the meta data is not finite", SCALE),
+)
+
 
 @dataclass(frozen=True)
 class Fold(Trained):
@@ -72,17 +79,12 @@ def train_folds(plans: Sequence[FoldPlan], on_epoch: Callable[[Run], None]) -> l
 
     def observer(path: PathIntegral, trace: LayerTrace | None) -> Observer:
         def observe(run: Run, scores: Scores) -> None:
-            if not np.isfinite(run.history[-1]["train_loss"]):
-                raise FloatingPointError(
-                    f"training diverged in epoch {len(run.history)}: lower learning_rate "
-                    f"(now {first.training.learning_rate})"
-                )
-            if not np.isfinite(run.history[-1]["meta_loss"]):
-                raise FloatingPointError(
-                    f"the loss on the meta data is not finite in epoch {len(run.history)}: are "
-                    "they on the scale of X and y? if so, lower learning_rate "
-                    f"(now {first.training.learning_rate})"
-                )
+            for loss, problem, remedy in DIVERGED:
+                if not np.isfinite(run.history[-1][loss]):
+                    rate = f"lower learning_rate (now {first.training.learning_rate})"
+                    raise FloatingPointError(
+                        f"{problem} in epoch {len(run.history)}: {remedy}{rate}"
+                    )
             path(run, scores)
             if trace is not None:
                 trace(run, scores)

@@ -31,7 +31,6 @@ from nddv.estimator.validation import (
 from nddv.support.stored import StoredRows
 from nddv.support.wording import InputError, InputWarning
 
-DTYPES = {"float32": torch.float32, "float64": torch.float64}
 NO_META = (
     "no meta data: {fraction:.0%} of the rows are held out to stand for them, and a second run "
     "values those rows; if you have rows that you trust, give them as meta data"
@@ -166,7 +165,7 @@ def _plan_fold(
     settings: Settings, train: Part, meta: Part, valid: Part, targets: Targets, seed: int
 ) -> FoldPlan:
     """One run."""
-    dtype, device = DTYPES[settings.dtype], _device(settings.device)
+    dtype, device = getattr(torch, settings.dtype), _device(settings.device)
     classes = targets.classes
 
     def tensor(values: NDArray[Any]) -> torch.Tensor:
@@ -190,7 +189,7 @@ def _plan_fold(
         seed,
         settings.trajectories,
         settings.layer_trace,
-        _checkpoint_every(settings, flow, Schedule.of(training, n, seed).total_steps),
+        _checkpoint_every(settings, flow, Schedule(training, n, seed).total_steps),
     )
 
 

@@ -12,14 +12,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
-from nddv.dynamics.choices import (
-    CONTROLS,
-    OPTIMIZERS,
-    PAIRINGS,
-    REWEIGHTINGS,
-    SCHEDULES,
-    SMOOTHNESS,
-)
+import nddv.dynamics.choices as names
 from nddv.support.settings import (
     Count,
     Flag,
@@ -56,13 +49,13 @@ class Settings:
     interaction: NotNegative = setting(1.0, "mean-field strength a (Eq. lq_drift)")
     diffusion: NotNegative = setting(0.01, "diffusion scale σ (Eq. lq_drift)")
     running_cost: NotNegative = setting(0.01, "weight ρ of the running cost ρ/2 ‖ψ_s(X)‖²")
-    control: Annotated[str, choice(*CONTROLS)] = setting(
+    control: Annotated[str, choice(*names.CONTROLS)] = setting(
         "kan", "the network ψ_s of each Euler step (feedback), or a vector (open_loop)"
     )
     hidden: Count = setting(25, "hidden width of the control")
     centers: Annotated[int, whole(2)] = setting(8, "Matérn bases of a KAN layer")
     reach: Positive = setting(2.0, "the bases lie on [−reach, reach]")
-    nu: Annotated[float, choice(*SMOOTHNESS)] = setting(1.5, "smoothness ν of the bases")
+    nu: Annotated[float, choice(*names.SMOOTHNESS)] = setting(1.5, "smoothness ν of the bases")
 
     # its training
     epochs: Count = setting(20, "passes through the training points")
@@ -73,11 +66,11 @@ class Settings:
         'rows that stay together when they are shuffled; "auto": 1 for data in memory, 256 for '
         "rows on disk (`nddv.open_rows`), which are then read in contiguous pieces",
     )
-    optimizer: Annotated[str, choice(*OPTIMIZERS)] = setting(
+    optimizer: Annotated[str, choice(*names.OPTIMIZERS)] = setting(
         "sgd", "the optimiser, with decoupled weight decay"
     )
     learning_rate: Positive = setting(0.05, "learning rate at the start of the schedule")
-    schedule: Annotated[str, choice(*SCHEDULES)] = setting(
+    schedule: Annotated[str, choice(*names.SCHEDULES)] = setting(
         "linear", "decay of the learning rate, to zero"
     )
     weight_decay: NotNegative = setting(0.1, "decoupled weight decay")
@@ -88,12 +81,12 @@ class Settings:
     clip: Annotated[float, number(above=0.0, most=1e30)] = setting(
         1.0, "limit of the gradient norm"
     )
-    pairing: Annotated[str, choice(*PAIRINGS)] = setting(
+    pairing: Annotated[str, choice(*names.PAIRINGS)] = setting(
         "exact", "co-state of the control gradient: Y_{s+1}, or Y_s as Algorithm 1 prints it"
     )
 
     # the meta weights
-    reweighting: Annotated[str, choice(*REWEIGHTINGS)] = setting(
+    reweighting: Annotated[str, choice(*names.REWEIGHTINGS)] = setting(
         "lookahead", "how the weight map is updated; none: all weights are 1"
     )
     meta_every: Count = setting(10, "training steps between two updates of the weight map")

@@ -93,7 +93,8 @@ def check_targets(y: Any, rows: int, name: str, of: str) -> NDArray[Any]:
 def check_task(task: str, y: NDArray[Any]) -> str:
     """Decide between classification and regression."""
     if task == "auto":
-        continuous = y.dtype.kind == "f" and _has_fractions(y)
+        # measurements have fractions; all floats are whole from 2^53 on, where none are codes
+        continuous = y.dtype.kind == "f" and ((y != np.trunc(y)) | (np.abs(y) >= 2**53)).any()
         task = "regression" if continuous else "classification"
         distinct = len(np.unique(_comparable(y)))
         if not continuous and distinct > max(20, len(y) // 10):
@@ -113,11 +114,6 @@ def check_task(task: str, y: NDArray[Any]) -> str:
         if not 0 < spread < np.inf:
             raise ValueError("the targets are too large or too close to square: rescale y")
     return task
-
-
-def _has_fractions(y: NDArray[Any]) -> bool:
-    """Whether these are measurements; all floats are whole from 2^53 on, where none are codes."""
-    return bool(((y != np.trunc(y)) | (np.abs(y) >= 2**53)).any())
 
 
 def standardise_targets(
@@ -158,18 +154,18 @@ def encode_labels(
     return classes, np.searchsorted(classes, comparable).astype(np.int64)
 
 
-def check_size(x: Any, name: str = "X") -> None:
-    """Enough rows, and something that varies."""
+def check_size(x: Any) -> None:
+    """Enough rows of X, and something that varies."""
     if x.shape[0] < MINIMUM_ROWS:
         samples = "1 sample" if x.shape[0] == 1 else f"{x.shape[0]} samples"
-        raise ValueError(f"{name} has {samples}: valuing needs at least {MINIMUM_ROWS}")
+        raise ValueError(f"X has {samples}: valuing needs at least {MINIMUM_ROWS}")
     if isinstance(x, StoredRows):
         return  # whether they vary is seen when they are read to be standardised
     low, high = x.min(axis=0), x.max(axis=0)
     if sparse.issparse(x):
         low, high = low.toarray(), high.toarray()
     if not np.any(low != high):
-        raise ValueError(f"no feature of {name} varies: there is nothing to learn from")
+        raise ValueError("no feature of X varies: there is nothing to learn from")
 
 
 def _comparable(y: NDArray[Any]) -> NDArray[Any]:

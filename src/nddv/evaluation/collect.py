@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,6 @@ def detection_tables(
     for valued in values:
         seed = int(valued.record["seed"])
         mask = truths[seed].mask
-        chance = chance_levels(float(mask.mean()))
         row: dict[str, Any] = {
             **problem,
             "method": valued.record["method"],
@@ -48,13 +46,13 @@ def detection_tables(
             "corrupted": int(mask.sum()),
             "seconds": valued.record.get("seconds"),
             "gap": valued.record.get("gap", ""),
-            **{f"chance_{name}": level for name, level in asdict(chance).items()},
+            **{f"chance_{name}": x for name, x in chance_levels(float(mask.mean())).items()},
         }
         if not row["gap"]:
             # A separate stream, the same for every method: only ties depend on it.
             rng = np.random.default_rng([seed, 2])
             scores, curve = detection_scores(valued.values, mask, minimum_flagged, rng)
-            row.update(asdict(scores))
+            row.update(scores)
             share_found = 100 * np.interp(percent, np.linspace(0, 100, len(curve)), curve)
             labels = {name: row[name] for name in (*problem, "method", "seed")}
             curves.append(pd.DataFrame({**labels, "inspected": percent, "found": share_found}))

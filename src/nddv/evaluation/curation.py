@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from nddv.coalitions import Engine
 from nddv.coalitions.predict import MEASURES, scores
 from nddv.evaluation.detection import order_lowest_first
+from nddv.evaluation.thresholds import Codes, Flags, Floats
 from nddv.problems.problem import Problem
 from nddv.values import Values
 
@@ -80,81 +80,55 @@ def curation_curves(
             raise ValueError(
                 f"{valued.record['method']}: {len(valued.values)} values for {n} training points"
             )
-    by_value = [
-        order_lowest_first(valued.values, np.random.default_rng([seed, TIES])) for valued in usable
-    ]
     rng = np.random.default_rng([seed, ORDERS])
-    orders = np.stack([*by_value, *(rng.permutation(n) for _ in range(draws))])
+    orders = [order_lowest_first(v.values, np.random.default_rng([seed, TIES])) for v in usable]
+    orders += [rng.permutation(n) for _ in range(draws)]
     labels = [(valued.record["method"], 0) for valued in usable]
     labels += [(CONTROL, draw) for draw in range(draws)]
     names = pd.DataFrame(labels, columns=["method", "draw"])
-
+    steps = pd.DataFrame(
+        [(name, share) for name in DIRECTIONS for share in SHARES[name.partition("_")[0]]],
+        columns=["direction", "share"],
+    )
     # (orders, steps of all directions, n): who is trained on
-    steps = _steps(n)
-    weights = np.concatenate([_members(orders, step) for step in steps], axis=1)
-    measured = _test_scores(problem, weights.reshape(-1, n), C, device, dtype)
-    rows = names.merge(pd.concat([step.drop(columns="points") for step in steps]), how="cross")
+    weights = np.concatenate([_members(np.stack(orders), name) for name in DIRECTIONS], axis=1)
+    rows = names.merge(steps, how="cross")
     rows["size"] = weights.sum(axis=2).ravel()
-    rows[list(MEASURES)] = measured
-    gaps = [
-        {"method": valued.record["method"], "gap": valued.record["gap"]}
-        for valued in values
-        if valued.record.get("gap")
-    ]
-    rows = rows.assign(gap="")
+    rows[list(MEASURES)] = _test_scores(problem, weights.reshape(-1, n), C, device, dtype)
+    rows["gap"] = ""
+    gaps = {v.record["method"]: v.record["gap"] for v in values if v.record.get("gap")}
     if gaps:
-        absent = pd.DataFrame(gaps).assign(draw=0)
+        absent = pd.DataFrame(gaps.items(), columns=["method", "gap"]).assign(draw=0)
         absent = absent.merge(pd.DataFrame({"direction": DIRECTIONS}), how="cross")
         rows = pd.concat([rows, absent], ignore_index=True)
-    return rows.assign(seed=seed, **_chance(problem))
+    frequencies = np.unique(problem.y_test, return_counts=True)[1] / len(problem.y_test)
+    return rows.assign(
+        seed=seed,
+        chance_accuracy=frequencies.max(),
+        chance_log_likelihood=frequencies @ np.log(frequencies),
+    )
 
 
-def _steps(n: int) -> list[pd.DataFrame]:
-    """The steps of every direction: share, and the number of points removed or added."""
-    steps = []
-    for direction in DIRECTIONS:
-        share = SHARES[direction.partition("_")[0]]
-        points = np.rint(share * n).astype(int)
-        steps.append(pd.DataFrame({"direction": direction, "share": share, "points": points}))
-    return steps
-
-
-def _members(orders: NDArray[np.int64], step: pd.DataFrame) -> NDArray[np.bool_]:
+def _members(orders: Codes, direction: str) -> Flags:
     """Coalitions (orders, steps, n) of one direction, for orders (orders, n) lowest first."""
-    task, _, end = str(step["direction"].iloc[0]).partition("_")
-    taken = step["points"].to_numpy()[:, None]
+    task, _, end = direction.partition("_")
+    n = orders.shape[1]
+    taken = np.rint(SHARES[task] * n)[:, None]
     rank = np.argsort(orders, axis=1)[:, None]
     if end == "high":
-        rank = orders.shape[1] - 1 - rank
+        rank = n - 1 - rank
     return rank < taken if task == "add" else rank >= taken
 
 
-def _test_scores(
-    problem: Problem, weights: NDArray[np.bool_], C: float, device: str, dtype: str
-) -> NDArray[np.float64]:
+def _test_scores(problem: Problem, weights: Flags, C: float, device: str, dtype: str) -> Floats:
     """Accuracy and log-likelihood (B, 2) on the test part of coalitions (B, n), equal ones once."""
     _, first, which = np.unique(
         np.packbits(weights, axis=1), axis=0, return_index=True, return_inverse=True
     )
-    parts = (problem.X_train, problem.y_train)
-    engine = Engine(*parts, _number_of_classes(problem), C, device, dtype)
-    fits = engine.fit(weights[first])
-    return scores(fits, problem.X_test, problem.y_test, device)[which.ravel()]
-
-
-def _number_of_classes(problem: Problem) -> int:
-    """Of the data set, or of the labels if the record does not say."""
-    if "classes" in problem.record:
-        return len(problem.record["classes"])
-    return 1 + int(max(problem.y_train.max(), problem.y_test.max()))
-
-
-def _chance(problem: Problem) -> dict[str, float]:
-    frequencies = np.unique(problem.y_test, return_counts=True)[1] / len(problem.y_test)
-    return {
-        "chance_accuracy": float(frequencies.max()),
-        "chance_log_likelihood": float(frequencies @ np.log(frequencies)),
-    }
+    labels = problem.y_train, problem.y_test
+    known = problem.record.get("classes") or range(1 + int(max(y.max() for y in labels)))
+    fits = Engine(problem.X_train, labels[0], len(known), C, device, dtype).fit(weights[first])
+    return scores(fits, problem.X_test, labels[1], device)[which.ravel()]
 
 
 def curation_scores(curves: pd.DataFrame) -> pd.DataFrame:
@@ -166,13 +140,8 @@ def curation_scores(curves: pd.DataFrame) -> pd.DataFrame:
     (``GOOD``). Values without information give 0 on average, with the spread ``random_<measure>``
     of a single random order.
 
-    Parameters
-    ----------
-    curves : of one or several seeds, as :func:`curation_curves` returns them.
-
-    Returns
-    -------
-    One row per method, seed and direction: ``accuracy`` and ``log_likelihood`` are areas,
+    ``curves`` are those of :func:`curation_curves`, of one or several seeds. The result has one row
+    per method, seed and direction: ``accuracy`` and ``log_likelihood`` are areas,
     ``random_accuracy`` and ``random_log_likelihood`` the standard deviations of the areas of random
     orders; gap as in the curves.
     """
@@ -190,20 +159,12 @@ def curation_scores(curves: pd.DataFrame) -> pd.DataFrame:
             for method, curve in rows.groupby("method", sort=False):
                 gap = str(curve["gap"].iloc[0])
                 areas = np.full(len(MEASURES), np.nan) if gap else _areas(curve, reference)
-                scored.append(
-                    {
-                        "method": method,
-                        "seed": seed,
-                        "direction": direction,
-                        **dict(zip(MEASURES, areas, strict=True)),
-                        **{f"random_{m}": sd for m, sd in zip(MEASURES, spread, strict=True)},
-                        "gap": gap,
-                    }
-                )
-    return pd.DataFrame(scored)
+                scored.append([method, seed, direction, *areas, *spread, gap])
+    columns = ["method", "seed", "direction", *MEASURES, *(f"random_{m}" for m in MEASURES), "gap"]
+    return pd.DataFrame(scored, columns=columns)
 
 
-def _areas(curve: pd.DataFrame, reference: pd.DataFrame) -> NDArray[np.float64]:
+def _areas(curve: pd.DataFrame, reference: pd.DataFrame) -> Floats:
     """Mean heights (2,) of a curve above the reference, by the trapezoidal rule."""
     above = curve.set_index("share")[list(MEASURES)] - reference
     share = above.index.to_numpy()
@@ -216,12 +177,8 @@ def curation_tables(
     address: Mapping[str, Any],
     **settings: Any,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Curves and their areas, of every values file of one problem, over its seeds.
+    """Curves and their areas, of every values file of one problem, by its seeds.
 
-    Parameters
-    ----------
-    problems : of each seed.
-    values : of any methods and seeds.
     address : ``dataset``, ``n`` and ``corruption``: the first columns of both tables.
     settings : of :func:`curation_curves`.
     """
@@ -230,8 +187,7 @@ def curation_tables(
         [curation_curves(problems[seed], of_seeds[seed], seed, **settings) for seed in problems],
         ignore_index=True,
     )
-    frames = curves, curation_scores(curves)
-    columns = [*address, "method", "seed"]
-    tables = [frame.assign(**address) for frame in frames]
-    curves, areas = (t[[*columns, *(c for c in t if c not in columns)]] for t in tables)
+    first = [*address, "method", "seed"]
+    tables = [frame.assign(**address) for frame in (curves, curation_scores(curves))]
+    curves, areas = (t[[*first, *t.columns.difference(first, sort=False)]] for t in tables)
     return curves, areas

@@ -14,17 +14,18 @@ gap if points are flagged without regard to the corruption.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from nddv.evaluation.detection import flag_lowest, order_lowest_first, two_means
 from nddv.evaluation.thresholds import (
+    Codes,
+    Flags,
     Floats,
     Rates,
+    Scores,
     auroc,
     detection_rates,
     envelopes,
@@ -37,21 +38,15 @@ from nddv.evaluation.thresholds import (
 from nddv.problems.problem import Problem, Truth
 from nddv.values import Values
 
-Codes = NDArray[np.int64]
-
 RULES = ("budget", "two-means", "balanced")
 """Rules whose gaps are reported: the paper's, OpenDataVal's, and one that knows the groups."""
 
 
-@dataclass(frozen=True)
-class Partition:
-    """A group for each training point.
+class Partition(NamedTuple):
+    """A group for each training point: ``codes`` (n,) are positions in the names ``groups``.
 
-    Attributes
-    ----------
-    name : ``"label"`` (observed), ``"clean-label"`` or ``"protected"``.
-    codes : (n,) positions in ``groups``.
-    groups : names; a group may have no points.
+    The name is ``"label"`` (observed), ``"clean-label"`` or ``"protected"``. A group may have no
+    points.
     """
 
     name: str
@@ -76,18 +71,18 @@ def partitions(truth: Truth, problem: Problem) -> list[Partition]:
 # ------------------------------------------------------------------ scores
 
 
-def group_means(scores: NDArray[np.floating], codes: Codes, n_groups: int) -> Floats:
+def group_means(scores: Scores, codes: Codes, n_groups: int) -> Floats:
     """Mean score (G,) of each group; NaN for one without points."""
     with np.errstate(invalid="ignore"):
         return np.bincount(codes, scores, n_groups) / np.bincount(codes, minlength=n_groups)
 
 
-def score_gaps(scores: NDArray[np.floating], codes: Codes, n_groups: int) -> Floats:
+def score_gaps(scores: Scores, codes: Codes, n_groups: int) -> Floats:
     """|φ̄_g − φ̄| (G,), in the unit of the scores (Lemma score_centering)."""
     return np.abs(group_means(scores, codes, n_groups) - scores.mean())
 
 
-def calibrated(values: NDArray[np.floating], codes: Codes, n_groups: int) -> Floats:
+def calibrated(values: Scores, codes: Codes, n_groups: int) -> Floats:
     """Scores (n,) in standard deviations from the mean of their group; zero if all are equal.
 
     With one group: standard scores. With several: the paper's "group-wise score calibration"
@@ -102,7 +97,7 @@ def calibrated(values: NDArray[np.floating], codes: Codes, n_groups: int) -> Flo
 # ------------------------------------------------------------------ rules
 
 
-def balanced_budgets(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+def balanced_budgets(sizes: Codes, k: int) -> Codes:
     """Split a budget k over groups (G,) by their sizes, rounded by the largest remainders."""
     whole, rest = np.divmod(k * sizes, sizes.sum())
     whole[np.argsort(-rest, kind="stable")[: k - whole.sum()]] += 1
@@ -110,8 +105,8 @@ def balanced_budgets(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
 
 
 def flag_lowest_balanced(
-    values: NDArray[np.floating], k: int, codes: Codes, n_groups: int, rng: np.random.Generator
-) -> NDArray[np.bool_]:
+    values: Scores, k: int, codes: Codes, n_groups: int, rng: np.random.Generator
+) -> Flags:
     """Flag the lowest of (n,) values of each group, as many as its share of the budget k.
 
     The paper's "group-balanced budget rule that uses protected-group sizes but no corruption
@@ -127,12 +122,8 @@ def flag_lowest_balanced(
 
 
 def detect(
-    rule: str,
-    values: NDArray[np.floating],
-    budget: int,
-    partition: Partition,
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.bool_], Floats, Floats]:
+    rule: str, values: Scores, budget: int, partition: Partition, rng: np.random.Generator
+) -> tuple[Flags, Floats, Floats]:
     """The points that a rule of ``RULES`` flags, the scores that it cuts, and their thresholds.
 
     All are (n,). Scores are in standard deviations of all values; for the balanced rule, which has
@@ -169,11 +160,7 @@ def worst(gaps: Floats) -> Floats:
 
 
 def floor_gaps(
-    flags: NDArray[np.bool_],
-    mask: NDArray[np.bool_],
-    partition: Partition,
-    draws: int,
-    rng: np.random.Generator,
+    flags: Flags, mask: Flags, partition: Partition, draws: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Mean worst gaps if as many corrupted and clean points were flagged, from random groups."""
     corrupted, clean = group_sizes(mask, partition.codes, len(partition.groups))
@@ -183,8 +170,8 @@ def floor_gaps(
 
 
 def chance_gaps(
-    flags: NDArray[np.bool_],
-    mask: NDArray[np.bool_],
+    flags: Flags,
+    mask: Flags,
     partition: Partition,
     balanced: bool,
     draws: int,
@@ -202,14 +189,9 @@ def chance_gaps(
     return _mean_worst(drawn[:, :n_groups], drawn[:, n_groups:], corrupted, clean)
 
 
-def _mean_worst(
-    hits: NDArray[np.int64],
-    false_alarms: NDArray[np.int64],
-    corrupted: NDArray[np.int64],
-    clean: NDArray[np.int64],
-) -> tuple[float, float]:
-    """Means of the worst gaps over draws of flagged points, (draws, G) each."""
-    dtpr, deo = detection_gaps(rates_of_counts(hits, false_alarms, corrupted, clean))
+def _mean_worst(*counts: Codes) -> tuple[float, float]:
+    """Means of the worst gaps over draws of flagged points: :func:`rates_of_counts` of each."""
+    dtpr, deo = detection_gaps(rates_of_counts(*counts))
     return float(worst(dtpr).mean()), float(worst(deo).mean())
 
 
@@ -254,13 +236,10 @@ def group_tables(
     summary: list[dict[str, Any]] = []
     for valued in values:
         seed = int(valued.record["seed"])
-        truth = truths[seed]
-        labels = {
-            **address,
-            "method": valued.record["method"],
-            "seed": seed,
-            **_fitted(valued.record),
-        }
+        truth, fit = truths[seed], valued.record.get("fit", {})
+        labels = {**address, "method": valued.record["method"], "seed": seed}
+        labels["reweighting"] = fit.get("params", {}).get("reweighting", "")
+        labels["weight_range"] = fit.get("weight_range", np.nan)
         for partition in partitions(truth, problems[seed]):
             for rule in RULES:
                 named = {**labels, "partition": partition.name, "rule": rule}
@@ -273,13 +252,6 @@ def group_tables(
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(), pd.DataFrame(summary)
 
 
-def _fitted(record: Mapping[str, Any]) -> dict[str, Any]:
-    """How NDDV was fitted; empty for other methods."""
-    fit = record.get("fit", {})
-    reweighting = fit.get("params", {}).get("reweighting", "")
-    return {"reweighting": reweighting, "weight_range": fit.get("weight_range", np.nan)}
-
-
 def _measure(
     valued: Values,
     truth: Truth,
@@ -290,7 +262,7 @@ def _measure(
     draws: int,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Rows of the groups, and their summary, for one method, partition and rule."""
-    values, mask = valued.values, truth.mask
+    values, u, mask = valued.values, valued.sensitivities, truth.mask
     codes, n_groups = partition.codes, len(partition.groups)
     if values.shape != mask.shape:
         raise ValueError(f"{len(values)} values for {len(mask)} training points")
@@ -320,31 +292,20 @@ def _measure(
     rng = np.random.default_rng([seed, 3])
     floor = floor_gaps(flags, mask, partition, draws, rng)
     chance = chance_gaps(flags, mask, partition, rule == "balanced", draws, rng)
-    precision, recall = precision_and_recall(flags, mask)
     summary = {
         "groups": n_groups,
         "without_corrupted": int((corrupted == 0).sum()),
         "auroc": auroc(values, mask),
-        "precision": precision,
-        "recall": recall,
+        **dict(zip(("precision", "recall"), precision_and_recall(flags, mask), strict=True)),
         **largest.to_dict(),
         **rows[["score_gap", "dtpr", "deo"]].mean().add_suffix("_mean").to_dict(),
         "d_phi": float(worst(score_gaps(values, codes, n_groups))),
-        "epsilon_u": _epsilon_u(valued, partition),
+        # max_g |ū_g − ū| of the sensitivities u that were centred to values (Eq. score_centering)
+        "epsilon_u": np.nan if u is None else float(worst(score_gaps(u, codes, n_groups))),
         "slope_tpr_pooled": float(slopes.tpr),
         "slope_fpr_pooled": float(slopes.fpr),
-        "predicted_dtpr": predicted[0],
-        "predicted_deo": predicted[1],
-        "dtpr_floor": floor[0],
-        "deo_floor": floor[1],
-        "dtpr_chance": chance[0],
-        "deo_chance": chance[1],
+        **dict(zip(("predicted_dtpr", "predicted_deo"), predicted, strict=True)),
+        **dict(zip(("dtpr_floor", "deo_floor"), floor, strict=True)),
+        **dict(zip(("dtpr_chance", "deo_chance"), chance, strict=True)),
     }
     return rows, summary
-
-
-def _epsilon_u(valued: Values, partition: Partition) -> float:
-    """max_g |ū_g − ū| of the sensitivities u that were centred to values (Eq. score_centering)."""
-    if valued.sensitivities is None:
-        return np.nan
-    return float(worst(score_gaps(valued.sensitivities, partition.codes, len(partition.groups))))

@@ -17,24 +17,20 @@ score gap of a group. They have no unit, because the unit of the scores cancels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 Floats = NDArray[np.float64]
+Scores = NDArray[np.floating]
+Flags = NDArray[np.bool_]
+Codes = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Rates:
-    """Rates of all points, and of each of G groups; NaN for a group without such points.
-
-    Attributes
-    ----------
-    tpr, fpr : (...) of all points.
-    tpr_by_group, fpr_by_group : (..., G).
-    """
+class Rates(NamedTuple):
+    """Rates of all points (...), and of G groups (..., G); NaN for a group without such points."""
 
     tpr: Floats
     fpr: Floats
@@ -42,9 +38,7 @@ class Rates:
     fpr_by_group: Floats
 
 
-def group_sizes(
-    mask: NDArray[np.bool_], codes: NDArray[np.int64], n_groups: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def group_sizes(mask: Flags, codes: Codes, n_groups: int) -> tuple[Codes, Codes]:
     """Numbers of corrupted and of clean points in each group, (G,) and (G,)."""
     if mask.shape != codes.shape:
         raise ValueError(f"{len(codes)} groups named for {len(mask)} points")
@@ -55,39 +49,24 @@ def group_sizes(
     return corrupted, np.bincount(codes[~mask], minlength=n_groups)
 
 
-def rates_of_counts(
-    hits: NDArray[np.int64],
-    false_alarms: NDArray[np.int64],
-    corrupted: NDArray[np.int64],
-    clean: NDArray[np.int64],
-) -> Rates:
+def rates_of_counts(hits: Codes, false_alarms: Codes, corrupted: Codes, clean: Codes) -> Rates:
     """Rates from the numbers of corrupted (..., G) and clean (..., G) points that are flagged.
 
     corrupted, clean : (G,), as :func:`group_sizes` returns them.
     """
     with np.errstate(invalid="ignore"):
         by_group = hits / corrupted, false_alarms / clean
-    return Rates(
-        hits.sum(-1) / corrupted.sum(), false_alarms.sum(-1) / clean.sum(), by_group[0], by_group[1]
-    )
+    return Rates(hits.sum(-1) / corrupted.sum(), false_alarms.sum(-1) / clean.sum(), *by_group)
 
 
-def detection_rates(
-    flags: NDArray[np.bool_], mask: NDArray[np.bool_], codes: NDArray[np.int64], n_groups: int
-) -> Rates:
+def detection_rates(flags: Flags, mask: Flags, codes: Codes, n_groups: int) -> Rates:
     """Rates of flags (n,) against the corrupted points (n,), by the group (n,) of each point."""
-    corrupted, clean = group_sizes(mask, codes, n_groups)
-    hits = np.bincount(codes[flags & mask], minlength=n_groups)
-    false_alarms = np.bincount(codes[flags & ~mask], minlength=n_groups)
-    return rates_of_counts(hits, false_alarms, corrupted, clean)
+    sizes = group_sizes(mask, codes, n_groups)
+    flagged = [np.bincount(codes[flags & of], minlength=n_groups) for of in (mask, ~mask)]
+    return rates_of_counts(flagged[0], flagged[1], *sizes)
 
 
-def thresholds(
-    scores: NDArray[np.floating],
-    flags: NDArray[np.bool_],
-    codes: NDArray[np.int64],
-    n_groups: int,
-) -> Floats:
+def thresholds(scores: Scores, flags: Flags, codes: Codes, n_groups: int) -> Floats:
     """Threshold (G,) of each group: half way from its highest flagged to its lowest kept score.
 
     It is −inf if none is flagged, inf if all are, NaN for a group without points. For a rule with
@@ -101,12 +80,7 @@ def thresholds(
 
 
 def local_slopes(
-    scores: NDArray[np.floating],
-    threshold: NDArray[np.floating],
-    mask: NDArray[np.bool_],
-    codes: NDArray[np.int64],
-    n_groups: int,
-    step: float,
+    scores: Scores, threshold: Scores, mask: Flags, codes: Codes, n_groups: int, step: float
 ) -> Rates:
     """Slopes of the rates, central differences with a step h: L_g of the module's docstring.
 
@@ -120,13 +94,7 @@ def local_slopes(
         raise ValueError(f"the step of a slope must be positive, got {step}")
     margin = scores - threshold
     crossed = detection_rates((-step < margin) & (margin <= step), mask, codes, n_groups)
-    width = 2 * step
-    return Rates(
-        crossed.tpr / width,
-        crossed.fpr / width,
-        crossed.tpr_by_group / width,
-        crossed.fpr_by_group / width,
-    )
+    return Rates(*(rate / (2 * step) for rate in crossed))
 
 
 def envelopes(score_gap: float, slope_tpr: float, slope_fpr: float) -> tuple[float, float]:
@@ -138,7 +106,7 @@ def envelopes(score_gap: float, slope_tpr: float, slope_fpr: float) -> tuple[flo
     return score_gap * slope_tpr, score_gap * (slope_tpr + slope_fpr)
 
 
-def auroc(values: NDArray[np.floating], mask: NDArray[np.bool_]) -> float:
+def auroc(values: Scores, mask: Flags) -> float:
     """Chance that a clean point (n,) has a higher value than a corrupted one; a tie counts half.
 
     It is ½ without information, and needs no threshold (Mann–Whitney: computed from ranks).
@@ -148,7 +116,7 @@ def auroc(values: NDArray[np.floating], mask: NDArray[np.bool_]) -> float:
     return float((ranks - clean * (clean + 1) / 2) / (corrupted * clean))
 
 
-def precision_and_recall(flags: NDArray[np.bool_], mask: NDArray[np.bool_]) -> tuple[float, float]:
+def precision_and_recall(flags: Flags, mask: Flags) -> tuple[float, float]:
     """Precision and recall of flags (n,); equal for a budget-matched rule, 0 where undefined."""
     hits = int((flags & mask).sum())
     return hits / max(int(flags.sum()), 1), hits / max(int(mask.sum()), 1)

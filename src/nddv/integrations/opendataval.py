@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from contextlib import redirect_stdout
 from importlib import import_module
 from inspect import isabstract
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -42,20 +41,14 @@ HOW_TO_INSTALL = (
 PARTS = ("train", "valid", "test")
 
 
-def _import_opendataval() -> tuple[ModuleType, ModuleType, ModuleType, ModuleType]:
-    with stand_ins(UNUSED_MODULES):
-        try:
-            return (
-                import_module("opendataval"),
-                import_module("opendataval.dataval"),
-                import_module("opendataval.dataloader"),
-                import_module("opendataval.model"),
-            )
-        except ImportError as error:
-            raise ImportError(HOW_TO_INSTALL.format(error=error)) from error
-
-
-_opendataval, _dataval, _dataloader, _model = _import_opendataval()
+with stand_ins(UNUSED_MODULES):
+    try:
+        _opendataval = import_module("opendataval")
+        _dataval, _dataloader, _model = (
+            import_module(f"opendataval.{part}") for part in ("dataval", "dataloader", "model")
+        )
+    except ImportError as error:
+        raise ImportError(HOW_TO_INSTALL.format(error=error)) from error
 
 
 def evaluators() -> dict[str, type]:

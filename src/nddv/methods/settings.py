@@ -106,16 +106,14 @@ def _document() -> Iterator[str]:
         title = "NDDV, all readouts" if name == NDDV else METHODS[name].title
         yield f"\n## `{name}`: {title}\n"
         if settings:
+            most = f", at most {LARGEST:,}"  # which the introduction says of all
             rows = (
-                (f"`{s.name}`", f"`{s.default!r}`", _words(s), s.meaning) for s in settings.values()
+                (f"`{s.name}`", f"`{s.default!r}`", s.kind.words.replace(most, ""), s.meaning)
+                for s in settings.values()
             )
             yield from _table(("Setting", "Default", "May be", "Meaning"), rows)
         else:
             yield "No settings."
-
-
-def _words(setting: Setting) -> str:
-    return setting.kind.words.replace(f", at most {LARGEST:,}", "")
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -40,13 +40,12 @@ def value(method: str, problem: Problem, seed: int, **parameters: Any) -> Values
     seed : random state of the method.
     parameters : of the method's function; its own defaults otherwise.
     """
+    if is_nddv(method):
+        return nddv_values([problem], [seed], [method], **parameters)[0][method]
     entry = _entry(method)
     with measure() as run:
-        if is_nddv(method):
-            values = _read_nddv([problem], [seed], [entry], parameters)[0][entry.name]
-        else:
-            values = _run_rule(entry, problem, seed, parameters)
-    return _complete(entry, problem, seed, parameters, values, run.as_record())
+        values = _run_rule(entry, problem, seed, parameters)
+    return _complete(method, problem, seed, parameters, values, run.as_record())
 
 
 def _entry(name: str) -> Method:
@@ -138,57 +137,19 @@ def _train_and_valid(problem: Problem) -> tuple[Any, Any, Any, Any, int]:
 
 def fit_nddv(problem: Problem, seed: int, readout: str, parameters: Mapping[str, Any]) -> NDDV:
     """NDDV fitted to a problem, with its side data."""
-    return _nddv(problem, seed, readout, parameters).fit(**_parts(problem))
+    model, data = _nddv(problem, seed, readout, parameters)
+    return model.fit(**data)
 
 
-def _nddv(problem: Problem, seed: int, readout: str, parameters: Mapping[str, Any]) -> NDDV:
+def _nddv(
+    problem: Problem, seed: int, readout: str, parameters: Mapping[str, Any]
+) -> tuple[NDDV, dict[str, Any]]:
+    """NDDV for a problem, and the arguments of its `fit`."""
     from nddv.estimator.nddv import NDDV
 
-    return NDDV(readout=readout, task=problem.record["task"], random_state=seed, **parameters)
-
-
-def _parts(problem: Problem) -> dict[str, Any]:
-    """A problem as the arguments of `NDDV.fit`."""
-    return {
-        "X": problem.X_train,
-        "y": problem.y_train,
-        "X_meta": problem.X_meta,
-        "y_meta": problem.y_meta,
-        "X_valid": problem.X_valid,
-        "y_valid": problem.y_valid,
-    }
-
-
-def _read_nddv(
-    problems: Sequence[Problem],
-    seeds: Sequence[int],
-    methods: Sequence[Method],
-    parameters: dict[str, Any],
-) -> list[dict[str, Values]]:
-    """Fit NDDV once to each problem and read the values out in every way that is asked for.
-
-    Of each problem: values by the names of the methods.
-    """
-    from nddv.estimator.together import fit_together
-
-    split = [split_variant(method.name) for method in methods]
-    readouts = [base.removeprefix(NDDV_PREFIX) for base, _ in split]
-    variant = split[0][1]
-    if any(other != variant for _, other in split):
-        raise ValueError("the readouts of one fit must have the same settings")
-    if variant is not None:
-        changed = [variant.apply(problem, parameters) for problem in problems]
-        problems, parameters = [problem for problem, _ in changed], changed[0][1]
-    with measure() as fit:
-        models = [
-            _nddv(problem, seed, readouts[0], parameters)
-            for problem, seed in zip(problems, seeds, strict=True)
-        ]
-        fit_together(models, [_parts(problem) for problem in problems])
-    seconds = fit.seconds / len(models)
-    by_readout = zip(methods, readouts, strict=True)
-    names = [(method.name, readout) for method, readout in by_readout]
-    return [{name: _read(model, readout, seconds) for name, readout in names} for model in models]
+    sides = [f"{xy}_{side}" for side in ("meta", "valid") for xy in "Xy"]
+    data = {"X": problem.X_train, "y": problem.y_train} | {s: getattr(problem, s) for s in sides}
+    return NDDV(readout, problem.record["task"], random_state=seed, **parameters), data
 
 
 def _read(model: NDDV, readout: str, fit_seconds: float) -> Values:
@@ -221,23 +182,36 @@ def nddv_values(
     Of each problem: values by method name. ``seconds`` of each is the time of the fit, which
     problems fitted together share equally, plus that of its readout.
     """
-    methods = _nddv_methods(readouts)
+    from nddv.estimator.together import fit_together
+
+    names = _nddv_names(readouts)
+    split = [split_variant(name) for name in names]
+    own = [base.removeprefix(NDDV_PREFIX) for base, _ in split]
+    variant = split[0][1]
+    if any(other != variant for _, other in split):
+        raise ValueError("the readouts of one fit must have the same settings")
     with measure() as run:
-        values = _read_nddv(problems, seeds, methods, parameters)
+        changed = [variant.apply(p, parameters) if variant else (p, parameters) for p in problems]
+        with measure() as fit:
+            made = zip(changed, seeds, strict=True)
+            models = [_nddv(problem, seed, own[0], settings) for (problem, settings), seed in made]
+            fitted = fit_together(*zip(*models, strict=True))
+        seconds = fit.seconds / len(fitted)
+        values = [[_read(model, readout, seconds) for readout in own] for model in fitted]
     measured = run.as_record()
     return [
         {
-            method.name: _complete(method, problem, seed, parameters, own[method.name], measured)
-            for method in methods
+            name: _complete(name, problem, seed, parameters, value, measured)
+            for name, value in zip(names, of_problem, strict=True)
         }
-        for problem, seed, own in zip(problems, seeds, values, strict=True)
+        for problem, seed, of_problem in zip(problems, seeds, values, strict=True)
     ]
 
 
-def _nddv_methods(readouts: Sequence[str]) -> list[Method]:
+def _nddv_names(readouts: Sequence[str]) -> list[str]:
     if not readouts:
         raise ValueError("name at least one readout")
-    return [_entry(NDDV_PREFIX + name.removeprefix(NDDV_PREFIX)) for name in readouts]
+    return [_entry(NDDV_PREFIX + name.removeprefix(NDDV_PREFIX)).name for name in readouts]
 
 
 def value_or_gap(method: str, problem: Problem, seed: int, **parameters: Any) -> Values:
@@ -249,7 +223,7 @@ def value_or_gap(method: str, problem: Problem, seed: int, **parameters: Any) ->
     try:
         return value(method, problem, seed, **parameters)
     except GAP_ERRORS as error:
-        return _gap(_entry(method), problem, seed, parameters, error)
+        return _gap(method, problem, seed, parameters, error)
 
 
 def nddv_values_or_gaps(
@@ -262,12 +236,12 @@ def nddv_values_or_gaps(
         if len(problems) > 1:  # one of them has failed: which, and what do the others give?
             alone = zip(problems, seeds, strict=True)
             return [nddv_values_or_gaps([p], [s], readouts, **parameters)[0] for p, s in alone]
-        methods = _nddv_methods(readouts)
-        return [{m.name: _gap(m, problems[0], seeds[0], parameters, error) for m in methods}]
+        of = (problems[0], seeds[0], parameters, error)
+        return [{name: _gap(name, *of) for name in _nddv_names(readouts)}]
 
 
 def _gap(
-    method: Method, problem: Problem, seed: int, parameters: dict[str, Any], error: BaseException
+    method: str, problem: Problem, seed: int, parameters: dict[str, Any], error: BaseException
 ) -> Values:
     traceback.print_exception(error)
     reason = {"gap": f"{type(error).__name__}: {error}"}
@@ -275,7 +249,7 @@ def _gap(
 
 
 def _complete(
-    method: Method,
+    method: str,
     problem: Problem,
     seed: int,
     parameters: dict[str, Any],
@@ -285,11 +259,11 @@ def _complete(
     """Add to the method's own record what every record says."""
     from nddv.methods.settings import defaults
 
-    settings = {**defaults(method.name), **parameters}
-    if is_nddv(method.name) and (variant := split_variant(method.name)[1]):
+    settings = {**defaults(method), **parameters}
+    if is_nddv(method) and (variant := split_variant(method)[1]):
         settings[variant.parameter] = variant.setting
     record = {
-        "method": method.name,
+        "method": method,
         "problem": problem.record.get("address"),
         "seed": seed,
         "params": settings,

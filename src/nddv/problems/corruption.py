@@ -51,18 +51,11 @@ def corrupt(
         chosen = rng.choice(free, size=count, replace=False)
         kinds[chosen] = KINDS.index(kind)
         if kind == "label":
-            y[chosen] = _wrong_classes(y[chosen], n_classes, rng)
+            if n_classes < 2:
+                raise ValueError(f"label noise needs at least 2 classes, got {n_classes}")
+            # a shift by a uniform 1..C−1, modulo C
+            y[chosen] = (y[chosen] + rng.integers(1, n_classes, size=count)) % n_classes
         else:
             noise = rng.normal(*NOISE[kind], size=(count, np.count_nonzero(varies)))
             X[np.ix_(chosen, varies)] += noise
     return X, y, kinds
-
-
-def _wrong_classes(
-    y: NDArray[np.int64], n_classes: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Shift classes by a uniform 1..C−1, modulo C."""
-    if n_classes < 2:
-        raise ValueError(f"label noise needs at least 2 classes, got {n_classes}")
-    shifted: NDArray[np.int64] = (y + rng.integers(1, n_classes, size=len(y))) % n_classes
-    return shifted

@@ -45,6 +45,9 @@ UNVERIFIED = {
 # Keys of an entry that may help when its table cannot be used.
 REMEDIES = ("drop", "categorical", "max_categories", "missing", "na", "separator", "encoding")
 
+# Keys that, besides the files, decide which items are read, and their order.
+READING = ("read", "text", "label", "encoding", "other_encodings", "only_classes")
+
 
 @dataclass(frozen=True)
 class Files:
@@ -87,8 +90,7 @@ def fetch_dataset(
     """
     short = split_name(name)[1]
     data = fetch(name, usable_sources(whole_entry(entry), short), allowed, progress)
-    needs_weights = encoder is not None and encoder.get("sources")
-    if not needs_weights or data.source.get("read") == "embeddings":
+    if not (encoder or {}).get("sources") or data.source.get("read") == "embeddings":
         return Files(data)
     assert encoder is not None
     return Files(data, fetch(f"encoder {short}", encoder["sources"], allowed, progress))
@@ -136,11 +138,8 @@ def load_dataset(
             f"data set {name}, from {files.data.record['where']}: {reason}{_keys_hint(error)}"
         ) from error
     notices = table.record.get("notices", [])
-    record = {
-        **table.record,
-        "source": files.data.record,
-        "notes": [note for note in (entry.get("note"), source.get("note"), *notices) if note],
-    }
+    notes = [note for note in (entry.get("note"), source.get("note"), *notices) if note]
+    record = {**table.record, "source": files.data.record, "notes": notes}
     if progress:
         for notice in notices:
             tqdm.write(f"{name}: {notice}", file=sys.stderr)
@@ -171,20 +170,13 @@ def _encoded(
     rows = chosen_rows(y, spec)
     if isinstance(content, Collection):
         items = Lazy(len(rows), lambda i: content.items[int(rows[i])])
-        X = _embedded(
-            name, items, encoder, files, [_reading(spec), rows.tolist()], device, progress
-        )
+        choice = [{key: spec[key] for key in READING if key in spec}, rows.tolist()]
+        X = _embedded(name, items, encoder, files, choice, device, progress)
     else:
         X = content.X[rows]
     if X.shape[1] != encoder["dimension"]:
         raise ValueError(f"{X.shape[1]} dimensions, but the encoder has {encoder['dimension']}")
     return Table(X, y[rows], classes)
-
-
-def _reading(spec: Entry) -> dict[str, Any]:
-    """The keys that, besides the files, decide which items are read, and their order."""
-    keys = ("read", "text", "label", "encoding", "other_encodings", "only_classes")
-    return {key: spec[key] for key in keys if key in spec}
 
 
 def _embedded(

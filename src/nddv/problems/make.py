@@ -78,18 +78,14 @@ def make_problem(
         "distinct": {part: len(np.unique(rows[part])) for part in PARTS},
         "valid": "corrupted" if corrupt_valid and rates else "clean",
     }
-    truth = Truth(
-        kinds=kinds,
-        y_clean=y_clean,
-        rows_train=rows["train"],
-        group=None if table.group is None else table.group[rows["train"]],
-        record={
-            "kinds": list(KINDS),
-            "rates": rates,
-            "corrupted": {kind: int((kinds == KINDS.index(kind)).sum()) for kind in rates},
-            "groups": table.groups,
-        },
-    )
+    group = None if table.group is None else table.group[rows["train"]]
+    about = {
+        "kinds": list(KINDS),
+        "rates": rates,
+        "corrupted": {kind: int((kinds == KINDS.index(kind)).sum()) for kind in rates},
+        "groups": table.groups,
+    }
+    truth = Truth(kinds, y_clean, rows["train"], group, about)
     return Problem(**arrays, record=record), truth
 
 
@@ -100,11 +96,9 @@ def _parts(
     y = {part: table.y[rows[part]] for part in PARTS}
     missing = sorted(set(range(len(table.classes))) - set(y["train"].tolist()))
     if missing:
-        shown = ", ".join(table.classes[c] for c in missing[:5])
-        more = f" and {len(missing) - 5} others" if len(missing) > 5 else ""
-        raise ValueError(
-            f"n={len(y['train'])} leaves no training point of class {shown}{more}; raise n"
-        )
+        lost = ", ".join(table.classes[c] for c in missing[:5])
+        lost += f" and {len(missing) - 5} others" if len(missing) > 5 else ""
+        raise ValueError(f"n={len(y['train'])} leaves no training point of class {lost}; raise n")
     drawn = {part: np.asarray(table.X[rows[part]]) for part in PARTS}
     for part, X in drawn.items():
         bad = np.argwhere(~np.isfinite(X))

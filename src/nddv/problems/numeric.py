@@ -59,14 +59,9 @@ def numeric_table(table: FileTable, spec: Entry) -> Table:
     encoding = learn_encoding(table, rules)
     X = encoding.apply(table).to_numpy()[rows]
     codes, names = (None, []) if group is None else _groups(table, group)
-    return Table(
-        X,
-        y[rows],
-        classes,
-        None if codes is None else codes[rows],
-        names,
-        record={"columns": describe(encoding.columns), "notices": list(encoding.notices)},
-    )
+    codes = None if codes is None else codes[rows]
+    record = {"columns": describe(encoding.columns), "notices": list(encoding.notices)}
+    return Table(X, y[rows], classes, codes, names, record=record)
 
 
 def class_codes(

@@ -10,6 +10,7 @@ import io
 import re
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, overload
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from nddv.problems.fetch import Fetched
 from nddv.problems.formulas import FORMULAS
 from nddv.support.files import load_arrays
+from nddv.support.wording import pick
 from nddv.tabular.files import FileTable, read_table
 
 Item = str | NDArray[np.uint8]
@@ -73,20 +75,13 @@ def read(fetched: Fetched, entry: Mapping[str, Any]) -> Content:
     """Read fetched files; ``entry`` is the data set's entry, overlaid with its source."""
     kind = fetched.source["kind"]
     name = "table" if kind == "file" else entry.get("read", "table")
-    reader = NO_FILES.get(kind) or READERS.get(name)
-    if reader is None:
-        raise ValueError(f"unknown reader {name!r}; known: {', '.join(READERS)}")
-    return reader(fetched, entry)
+    return (NO_FILES.get(kind) or pick(READERS, name, "reader"))(fetched, entry)
 
 
 def _table(fetched: Fetched, entry: Mapping[str, Any]) -> FileTable:
     """A CSV or Parquet file."""
-    return read_table(
-        _only_file(fetched),
-        entry.get("separator"),
-        entry.get("encoding", "utf-8"),
-        entry.get("na", ()),
-    )
+    how = entry.get("separator"), entry.get("encoding", "utf-8"), entry.get("na", ())
+    return read_table(_only_file(fetched), *how)
 
 
 def _documents(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
@@ -99,49 +94,36 @@ def _documents(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
 
 
 def _text(path: Path, encodings: Sequence[str]) -> str:
-    content = path.read_bytes()
     for encoding in encodings:
-        try:
-            return content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
+        with suppress(UnicodeDecodeError):
+            return path.read_bytes().decode(encoding)
     raise ValueError(f"{path} is not {' or '.join(encodings)} text: name its encoding")
 
 
 def _pictures(fetched: Fetched, entry: Mapping[str, Any]) -> Collection:
     """One file per picture, in a folder or a tar file; the class is in the path."""
     assert fetched.folder is not None
-    folder = fetched.folder
+    # A picture is a piece of a file: (file, start, bytes); −1 bytes are the whole file.
+    places = {name: (fetched.folder / name, 0, -1) for name in fetched.files}
     if len(fetched.files) == 1 and fetched.files[0].endswith(".tar"):
-        path = folder / fetched.files[0]
+        path = fetched.folder / fetched.files[0]
         try:
             with tarfile.open(path, "r:") as archive:
-                places = {m.name: (m.offset_data, m.size) for m in archive if m.isreg()}
+                places = {m.name: (path, m.offset_data, m.size) for m in archive if m.isreg()}
         except (tarfile.TarError, OSError, ValueError) as error:
             raise ValueError(f"{path} cannot be read as a tar file: {error}") from error
-        labels = _labelled([n for n in places if _is_picture(n)], entry["label"])
-        names = list(labels)
+    pictures = [name for name in places if PurePosixPath(name).suffix.lower() in PICTURES]
+    labels = _labelled(pictures, entry["label"])
+    only = set(entry.get("only_classes", labels.values()))
+    names = [name for name in labels if labels[name] in only]
 
-        def read_picture(i: int) -> Item:
-            start, size = places[names[i]]
-            with path.open("rb") as tar:
-                tar.seek(start)
-                return _decode(tar.read(size), names[i])
-    else:
-        labels = _labelled([n for n in fetched.files if _is_picture(n)], entry["label"])
-        names = list(labels)
+    def read_picture(i: int) -> Item:
+        path, start, size = places[names[i]]
+        with path.open("rb") as file:
+            file.seek(start)
+            return _decode(file.read(size), names[i])
 
-        def read_picture(i: int) -> Item:
-            return _decode((folder / names[i]).read_bytes(), names[i])
-
-    only = entry.get("only_classes")
-    if only is not None:
-        names = [name for name in names if labels[name] in set(only)]
     return Collection(Lazy(len(names), read_picture), np.array([labels[n] for n in names]))
-
-
-def _is_picture(name: str) -> bool:
-    return PurePosixPath(name).suffix.lower() in PICTURES
 
 
 def _labelled(names: Sequence[str], pattern: str) -> dict[str, str]:
@@ -249,19 +231,15 @@ def _only_file(fetched: Fetched) -> Path:
 
 
 def _generated(fetched: Fetched, entry: Mapping[str, Any]) -> FileTable:
-    formula = entry["formula"]
-    if formula not in FORMULAS:
-        raise ValueError(f"unknown formula {formula!r}; known: {', '.join(FORMULAS)}")
-    frame = FORMULAS[formula](int(entry["rows_drawn"]), int(entry["data_seed"]))
-    return FileTable(Path(formula), frame, text=False)
+    draw = pick(FORMULAS, entry["formula"], "formula")
+    frame = draw(int(entry["rows_drawn"]), int(entry["data_seed"]))
+    return FileTable(Path(entry["formula"]), frame, text=False)
 
 
 def _scikit_learn(fetched: Fetched, entry: Mapping[str, Any]) -> FileTable:
     from sklearn import datasets
 
-    loader = entry["loader"]
-    if loader not in SCIKIT_LEARN:
-        raise ValueError(f"unknown loader {loader!r}; known: {', '.join(SCIKIT_LEARN)}")
+    loader = pick({name: name for name in SCIKIT_LEARN}, entry["loader"], "loader")
     bunch = getattr(datasets, f"load_{loader}")(as_frame=True)
     names = np.asarray(bunch.target_names).astype(np.str_)
     frame = bunch.frame.assign(target=names[bunch.target.to_numpy()])

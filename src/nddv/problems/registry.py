@@ -18,45 +18,20 @@ from nddv.support.wording import pick
 
 Entry = Mapping[str, Any]
 
+
+def _table(target: str, /, **source: Any) -> dict[str, Any]:
+    return {"data": "table", "target": target, "sources": [source]}
+
+
+_DRAWN = {"kind": "generated", "rows_drawn": 40768, "binarise": "mean"}
 # Data sets that need no file and no network. These are their entries in config/datasets.yaml,
 # without the prose and without other sources.
-BUILT_IN: dict[str, dict[str, Any]] = {
-    "2dplanes": {
-        "data": "table",
-        "target": "binaryClass",
-        "sources": [
-            {
-                "kind": "generated",
-                "formula": "2dplanes",
-                "rows_drawn": 40768,
-                "data_seed": 727,
-                "target": "y",
-                "binarise": "mean",
-            }
-        ],
-    },
-    "fire": {
-        "data": "table",
-        "target": "binaryClass",
-        "sources": [
-            {
-                "kind": "generated",
-                "formula": "friedman",
-                "rows_drawn": 40768,
-                "data_seed": 901,
-                "target": "Y",
-                "binarise": "mean",
-            }
-        ],
-    },
-    **{
-        name: {
-            "data": "table",
-            "target": "target",
-            "sources": [{"kind": "scikit-learn", "loader": name}],
-        }
-        for name in ("digits", "breast_cancer", "wine")
-    },
+BUILT_IN = {
+    "2dplanes": _table("binaryClass", **_DRAWN, formula="2dplanes", data_seed=727, target="y"),
+    "fire": _table("binaryClass", **_DRAWN, formula="friedman", data_seed=901, target="Y"),
+    "digits": _table("target", kind="scikit-learn", loader="digits"),
+    "breast_cancer": _table("target", kind="scikit-learn", loader="breast_cancer"),
+    "wine": _table("target", kind="scikit-learn", loader="wine"),
 }
 
 
@@ -75,16 +50,14 @@ def check_name(name: str, datasets: Mapping[str, Entry], encoders: Mapping[str, 
     if kind == "table":
         if encoder is not None:
             raise ValueError(f"{dataset} is a table and takes no encoder: write {dataset!r}")
-    elif encoder is None:
-        raise ValueError(
-            f"{dataset} holds {kind}s and needs an encoder: write {dataset}@ENCODER with one of "
-            f"{', '.join(fitting)}"
-        )
+        return
+    if encoder is None:
+        wrong = f"{dataset} holds {kind}s and needs an encoder"
     elif pick(encoders, encoder, "encoder")["data"] != kind:
-        raise ValueError(
-            f"{encoder} does not encode {kind}s: write {dataset}@ENCODER with one of "
-            f"{', '.join(fitting)}"
-        )
+        wrong = f"{encoder} does not encode {kind}s"
+    else:
+        return
+    raise ValueError(f"{wrong}: write {dataset}@ENCODER with one of {', '.join(fitting)}")
 
 
 def whole_entry(entry: Entry) -> dict[str, Any]:

@@ -39,15 +39,12 @@ class Table:
 
 def save_table(folder: str | Path, table: Table) -> None:
     """Write ``features.npy``, which can be memory-mapped, and ``labels.npz`` into a folder."""
-    folder = Path(folder)
-    names = {"name": table.name, "classes": table.classes, "groups": table.groups}
-    arrays: dict[str, Any] = {"y": table.y}
-    if table.group is not None:
-        arrays["group"] = table.group
-    with atomic_write(folder / "features.npy") as temporary:
+    group = {} if table.group is None else {"group": table.group}
+    with atomic_write(Path(folder, "features.npy")) as temporary:
         np.save(temporary, table.X)
-    record = json.dumps({**names, "record": table.record}, sort_keys=True)
-    save_arrays(folder / "labels.npz", **arrays, description=np.array(record))
+    about = {key: getattr(table, key) for key in ("name", "classes", "groups", "record")}
+    description = np.array(json.dumps(about, sort_keys=True))
+    save_arrays(Path(folder, "labels.npz"), y=table.y, **group, description=description)
 
 
 def load_table(folder: str | Path) -> Table:

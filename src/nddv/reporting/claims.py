@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nddv.methods.registry import get_method
 from nddv.problems.addresses import parse_corruption
@@ -39,15 +39,10 @@ from nddv.support.schemas import ConfigurationError, check, read_yaml
 from nddv.support.wording import pick
 
 
-@dataclass(frozen=True)
-class Score:
-    """A score of NDDV that the claims are judged with.
+class Score(NamedTuple):
+    """A score of NDDV that the claims are judged with; ``nddv`` stands for its method in a check.
 
-    Attributes
-    ----------
-    column : of the table of claims, with the verdicts.
-    title : of that column.
-    method : what ``nddv`` stands for in a check.
+    The verdicts are in a column of the table of claims, under the title.
     """
 
     column: str
@@ -107,6 +102,21 @@ class Claim:
     undefined: str = ""
 
 
+def read_checked(path: str | Path, schema_path: str | Path) -> Any:
+    """Read a YAML file that must fit a schema; the error names the file."""
+    content = read_yaml(path)
+    try:
+        check(content, schema_path)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+    return content
+
+
+def repeated(names: Sequence[str]) -> str:
+    """The names that are there more than once."""
+    return ", ".join(sorted({name for name in names if names.count(name) > 1}))
+
+
 def read_claims(path: str | Path) -> tuple[Claim, ...]:
     """Read claims from a file that :func:`check_claims` accepts."""
     try:
@@ -128,14 +138,10 @@ def check_claims(
     datasets : the names that a check may use.
     columns : the columns of a table, by its name; raises for a table that is not known.
     """
-    try:
-        check(read_yaml(path), schema_path)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from None
+    read_checked(path, schema_path)
     claims = read_claims(path)
-    names = [claim.id for claim in claims]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ConfigurationError(f"{path}: more than one claim has the id {', '.join(twice)}")
+    if twice := repeated([claim.id for claim in claims]):
+        raise ConfigurationError(f"{path}: more than one claim has the id {twice}")
     for claim in claims:
         try:
             _check_names(claim, datasets, columns)
@@ -166,14 +172,9 @@ def _check(entry: Mapping[str, Any], needs: tuple[str, ...]) -> Check:
     than, factors = entry["than"], {}
     if isinstance(than, Mapping):
         factors = {key: float(than[key]) for key in ("times", "plus") if key in than}
-        table = than.get("table", left.table)
-        inherited = where if table == left.table else {}
-        than = Selection(
-            table,
-            {**inherited, **than.get("where", {})},
-            than.get("column", left.column),
-            than.get("aggregate"),
-        )
+        table, column = than.get("table", left.table), than.get("column", left.column)
+        conditions = (where if table == left.table else {}) | than.get("where", {})
+        than = Selection(table, conditions, column, than.get("aggregate"))
     margins = {key: float(entry[key]) for key in ("tolerance", "within") if key in entry}
     return Check(left, entry["op"], than, per=per or None, **factors, **margins)
 
@@ -208,8 +209,6 @@ def _words(values: Any) -> Iterator[str]:
     """The words of a condition."""
     if isinstance(values, str):
         yield values
-    elif isinstance(values, Mapping):
-        yield from _words(values["not"])
-    elif isinstance(values, Sequence):
-        for value in values:
+    elif isinstance(values, Mapping | Sequence):
+        for value in values.values() if isinstance(values, Mapping) else values:
             yield from _words(value)

@@ -11,16 +11,15 @@ from typing import Any
 
 from nddv.reporting.catalogue.figures import FIGURES
 from nddv.reporting.catalogue.tables import TABLES, detection_table
+from nddv.reporting.claims import read_checked, repeated
 from nddv.reporting.registry import Table
-from nddv.support.schemas import ConfigurationError, check, read_yaml
+from nddv.support.schemas import ConfigurationError
 from nddv.support.wording import pick
-
-DETECTION = "detection_n"
 
 
 def find_table(tables: Mapping[str, Table], name: str) -> Table:
     """The entry of a table: one of a configuration, of the catalogue, or detection for any n."""
-    n = name.removeprefix(DETECTION)
+    n = name.removeprefix("detection_n")
     if name not in tables and n != name and n.isdigit():
         return detection_table(int(n))
     return pick({**TABLES, **tables}, name, "table")
@@ -28,16 +27,10 @@ def find_table(tables: Mapping[str, Table], name: str) -> Table:
 
 def read_report(path: str | Path, schema_path: str | Path) -> dict[str, Any]:
     """Read what the page shows, validated by the schema; nothing may be shown twice."""
-    content: dict[str, Any] = read_yaml(path)
-    try:
-        check(content, schema_path)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from None
+    content: dict[str, Any] = read_checked(path, schema_path)
     for kind in ("table", "figure"):
-        names = shown(content, kind)
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ConfigurationError(f"{path}: {kind} {', '.join(twice)} is shown twice")
+        if twice := repeated(shown(content, kind)):
+            raise ConfigurationError(f"{path}: {kind} {twice} is shown twice")
     return content
 
 

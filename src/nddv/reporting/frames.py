@@ -83,11 +83,9 @@ def completed(
 
     Parameters
     ----------
-    table : the measured rows.
     published : what the paper prints; an empty frame where it prints nothing.
     names : columns that, with the problem, tell published rows apart.
-    gaps : problems whose data set is not available.
-    unprinted : whether such a problem has a row, too, where the paper prints nothing of it.
+    unprinted : whether a gap has a row, too, where the paper prints nothing of its problem.
     """
     problem = [name for name in PROBLEM if name in published]
     keys = [*problem, *names]

@@ -28,8 +28,7 @@ from nddv.reporting.contents import find_table
 from nddv.reporting.frames import words
 from nddv.reporting.registry import Entry, Table
 from nddv.reporting.verdicts import FAILS, HOLDS, MARKS, NEARLY, VERDICTS, counts, in_words
-from nddv.reporting.writing import Text, lay_out
-from nddv.support.files import atomic_write
+from nddv.reporting.writing import lay_out
 from nddv.support.measuring import versions
 from nddv.support.wording import pick
 
@@ -70,22 +69,6 @@ def environment(provenance: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def write_page(
-    path: str | Path,
-    report: Mapping[str, Any],
-    entries: Mapping[str, Table],
-    frames: Mapping[str, pd.DataFrame],
-    notes: Mapping[str, Sequence[str]],
-    figures: Mapping[str, str | Path],
-    record: Mapping[str, str],
-) -> None:
-    """Write :func:`render_page` whole or not at all; links are seen from the page's folder."""
-    path = Path(path)
-    page = render_page(report, entries, frames, notes, figures, record, path.parent)
-    with atomic_write(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
-
-
 def render_page(
     report: Mapping[str, Any],
     entries: Mapping[str, Table],
@@ -108,19 +91,32 @@ def render_page(
     folder : of the page; a file is linked only where it exists, seen from there.
     """
 
-    def item(entry: Mapping[str, str]) -> dict[str, Any]:
-        if "figure" in entry:
-            return _figure(entry["figure"], figures, folder)
-        name = entry["table"]
-        made = (frames[name], notes.get(name, ())) if name in frames else None
-        return _table(find_table(entries, name), made, folder)
+    def existing(links: Mapping[str, str]) -> dict[str, str]:
+        return {text: target for text, target in links.items() if (folder / target).exists()}
+
+    def files(stem: str, *suffixes: str) -> dict[str, str]:
+        return existing({suffix.upper(): f"{stem}.{suffix}" for suffix in suffixes})
+
+    def item(of: Mapping[str, str]) -> dict[str, Any]:
+        if "figure" in of:
+            shown = _about("figure", pick(FIGURES, of["figure"], "figure"))
+            if path := figures.get(of["figure"]):
+                links = files(f"figures/{of['figure']}", "pdf", "png")
+                shown |= {"links": links, "picture": picture(path)}
+            return shown
+        entry = find_table(entries, of["table"])
+        shown = _about("table", entry)
+        if entry.name in frames:
+            shown |= _cells(entry, frames[entry.name], notes.get(entry.name, ()))
+            shown["links"] = files(f"tables/{entry.name}", "csv", "md")
+        return shown
 
     sections = [
         {
             **_opening(section),
             "points": [_inline(point) for point in section.get("points", [])],
-            "links": _existing(section.get("links", {}), folder),
-            "contents": [item(entry) for entry in section.get("contents", [])],
+            "links": existing(section.get("links", {})),
+            "contents": [item(of) for of in section.get("contents", [])],
         }
         for section in report["sections"]
     ]
@@ -130,8 +126,8 @@ def render_page(
         about=_inline(report["about"]),
         verdicts=_opening(report["verdicts"]),
         claims=_claims(frames["claims"], frames["claim_cases"]) if judged else [],
-        claim_links=_files("tables/claims", ("csv", "md"), folder)
-        | _existing({"Cases": "tables/claim_cases.csv"}, folder),
+        claim_links=files("tables/claims", "csv", "md")
+        | existing({"Cases": "tables/claim_cases.csv"}),
         about_claims=find_table(entries, "claims").about,
         scores=[
             {"title": score.title, "counts": counts(frames["claims"][score.column])}
@@ -140,6 +136,7 @@ def render_page(
         ],
         order=VERDICTS,
         long_note=LONG_NOTE,
+        many=MANY_CASES,
         sections=sections,
         records=_opening(report["records"]),
         record=record,
@@ -151,10 +148,8 @@ def _template() -> Template:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["slug"] = _anchor
-    environment.filters["bold"] = _bold
-    source = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    return environment.from_string(source)
+    environment.filters |= {"slug": _anchor, "bold": _bold}
+    return environment.from_string(Path(__file__).with_name("page.html").read_text("utf-8"))
 
 
 def _anchor(text: str) -> str:
@@ -180,60 +175,25 @@ def _opening(section: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _existing(links: Mapping[str, str], folder: Path) -> dict[str, str]:
-    return {text: target for text, target in links.items() if (folder / target).exists()}
-
-
-def _files(stem: str, suffixes: Sequence[str], folder: Path) -> dict[str, str]:
-    """Links to the files with a stem, by what they are."""
-    return _existing({suffix.upper(): f"{stem}.{suffix}" for suffix in suffixes}, folder)
-
-
-def _table(
-    entry: Table, made: tuple[pd.DataFrame, Sequence[str]] | None, folder: Path
-) -> dict[str, Any]:
-    """A table for the template; ``made`` are its numbers and notes."""
-    about = _about("table", entry)
-    if made is None:
-        return about
-    text = lay_out(entry, *made)
+def _cells(entry: Table, frame: pd.DataFrame, notes: Sequence[str]) -> dict[str, Any]:
+    """A table for the template, from its numbers and notes."""
+    text = lay_out(entry, frame, notes)
+    numbers = frame.dropna(axis="columns", how="all").select_dtypes("number")
+    known = {heading: name in numbers for name, heading in entry.columns.items()}
     return {
-        **about,
-        "links": _files(f"tables/{entry.name}", ("csv", "md"), folder),
         "table": text,
-        "numeric": _numeric(entry, made[0], text),
+        # which columns hold numbers; those that a layout makes of rows do
+        "numeric": [known.get(heading, True) for heading in text.columns],
         "long": len(text.rows) > LONG_TABLE,
         "footnote": " ".join(text.footnotes),
     }
 
 
-def _numeric(entry: Table, frame: pd.DataFrame, text: Text) -> list[bool]:
-    """Which columns hold numbers; those that a layout makes of rows do."""
-    numbers = frame.dropna(axis="columns", how="all").select_dtypes("number")
-    known = {heading: name in numbers for name, heading in entry.columns.items()}
-    return [known.get(heading, True) for heading in text.columns]
-
-
-def _figure(name: str, figures: Mapping[str, str | Path], folder: Path) -> dict[str, Any]:
-    about = _about("figure", pick(FIGURES, name, "figure"))
-    if name not in figures:
-        return about
-    links = _files(f"figures/{name}", ("pdf", "png"), folder)
-    return {**about, "links": links, "picture": picture(figures[name])}
-
-
 def _about(kind: str, entry: Entry) -> dict[str, Any]:
     """What is shown of a table or figure, be it made or not."""
-    return {
-        "kind": kind,
-        "id": f"{kind}-{_anchor(entry.name)}",
-        "title": entry.title,
-        "caption": _inline(entry.caption),
-        "label": entry.label,
-        "links": {},
-        "table": None,
-        "picture": None,
-    }
+    text = {"title": entry.title, "caption": _inline(entry.caption), "label": entry.label}
+    name = {"kind": kind, "id": f"{kind}-{_anchor(entry.name)}"}
+    return {**name, **text, "links": {}, "table": None, "picture": None}
 
 
 def _claims(claims: pd.DataFrame, cases: pd.DataFrame) -> list[dict[str, Any]]:
@@ -244,17 +204,12 @@ def _claims(claims: pd.DataFrame, cases: pd.DataFrame) -> list[dict[str, Any]]:
             raise ValueError(f"claim {row.id}: {wrong!r} is not one of {', '.join(VERDICTS)}")
     shown = cases[(cases["score"] == SCORES[0].method) & cases["outcome"].isin(MARKS)]
     texts = {name: words(shown[name]) for name in ("case", "left_whose", "right_whose")}
-    by_claim: dict[str, list[dict[str, str]]] = {}
+    told = claims.assign(note=words(claims["note"])).to_dict("records")
+    for claim in told:
+        claim |= {"verdicts": {score: claim[score.column] for score in SCORES}, "cases": []}
+    by_id = {claim["id"]: claim for claim in told}
     for case in shown.assign(**texts).to_dict("records"):
         outcome = case["outcome"]
         item = {"text": in_words(case), "mark": MARKS[outcome], "tone": TONES[outcome]}
-        by_claim.setdefault(case["claim"], []).append(item)
-    return [
-        {
-            **claim,
-            "verdicts": {score: claim[score.column] for score in SCORES},
-            "cases": by_claim.get(claim["id"], [])[:MANY_CASES],
-            "more": by_claim.get(claim["id"], [])[MANY_CASES:],
-        }
-        for claim in claims.assign(note=words(claims["note"])).to_dict("records")
-    ]
+        by_id[case["claim"]]["cases"].append(item)
+    return told

@@ -22,7 +22,6 @@ HOLDS, NEARLY, FAILS, NOT_RUN = "holds", "nearly", "fails", "not run"
 MARKS = {HOLDS: "✓", NEARLY: "≈", FAILS: "✗"}
 SIGNS = {">=": "≥", "<=": "≤"}
 
-ANY_READOUT = "nddv"
 PAPER_SCORE = SCORES[0].method
 
 ROUNDING = 1e-12  # of a difference of two decimals, which must not decide
@@ -96,35 +95,22 @@ def compare(left: Number, right: Number, op: str, tolerance: float, within: floa
     return NEARLY if within * error > 0 and ahead >= -within * error else FAILS
 
 
-def evaluate(claims: Sequence[Claim], tables: Tables, score: str = PAPER_SCORE) -> list[Case]:
-    """The cases of every claim.
+def evaluate(
+    claims: Sequence[Claim], tables: Tables, score: str = PAPER_SCORE
+) -> dict[str, list[Case]]:
+    """The cases of every claim, by its id; a claim without checks has none.
 
-    Parameters
-    ----------
-    claims : as :func:`nddv.reporting.claims.read_claims` gives them.
     tables : those that were made, by name, as their CSV files have them.
     score : the method that ``nddv`` stands for.
     """
-    return [
-        _case(claim.id, k, check, tables, fixed, score)
+    return {
+        claim.id: [
+            _case(claim.id, k, check, tables, fixed, score)
+            for k, check in enumerate(claim.checks, start=1)
+            for fixed in _fixed(check, tables, score)
+        ]
         for claim in claims
-        for k, check in enumerate(claim.checks, start=1)
-        for fixed in _fixed(check, tables, score)
-    ]
-
-
-def by_claim(claims: Sequence[Claim], cases: Sequence[Case]) -> dict[str, list[Case]]:
-    """The cases of each claim, by its id; those of a claim without checks are none."""
-    groups: dict[str, list[Case]] = {claim.id: [] for claim in claims}
-    for case in cases:
-        groups[case.claim].append(case)
-    return groups
-
-
-def judge(claims: Sequence[Claim], tables: Tables, score: str = PAPER_SCORE) -> dict[str, str]:
-    """The verdict on each claim, by its id."""
-    groups = by_claim(claims, evaluate(claims, tables, score))
-    return {name: verdict([case.outcome for case in cases]) for name, cases in groups.items()}
+    }
 
 
 def verdict(outcomes: Sequence[str]) -> str:
@@ -133,9 +119,9 @@ def verdict(outcomes: Sequence[str]) -> str:
     *Reproduced*: all cases hold. *Partly*: some hold, or nearly; a case that was not run does not
     hold. *Not reproduced*: none holds of those that were run. *Not run*: none was.
     """
-    if all(outcome == NOT_RUN for outcome in outcomes):
+    if set(outcomes) <= {NOT_RUN}:
         return "not run"
-    if all(outcome == HOLDS for outcome in outcomes):
+    if set(outcomes) == {HOLDS}:
         return "reproduced"
     return "partly" if HOLDS in outcomes or NEARLY in outcomes else "not reproduced"
 
@@ -147,19 +133,14 @@ def counts(verdicts: pd.Series) -> dict[str, int]:
 
 def in_words(case: Mapping[str, Any]) -> str:
     """A row of the table of cases as a sentence: ``bbc: 0.712 ± 0.034 ≥ 0.7``."""
-    left, right = (
-        _in_words(case[side], case[f"{side}_sd"], case[f"{side}_whose"])
-        for side in ("left", "right")
-    )
+    sides = []
+    for side in ("left", "right"):
+        value, sd, whose = case[side], case[f"{side}_sd"], case[f"{side}_whose"]
+        text = short(value) if math.isnan(sd) else with_spread(value, sd)
+        sides.append(f"{text} ({whose})" if whose else text)
     label = f"{case['case']}: " if case["case"] else ""
     margin = f", up to {case['tolerance']:g}" if case["tolerance"] else ""
-    return f"{label}{left} {SIGNS.get(case['operator'], case['operator'])} {right}{margin}"
-
-
-def _in_words(value: float, sd: float, whose: str) -> str:
-    """A number as ``0.712 ± 0.034 (knn-shapley)``."""
-    text = short(value) if math.isnan(sd) else with_spread(value, sd)
-    return f"{text} ({whose})" if whose else text
+    return label + f" {SIGNS.get(case['operator'], case['operator'])} ".join(sides) + margin
 
 
 def _fixed(check: Check, tables: Tables, score: str) -> Iterator[dict[str, Any]]:
@@ -180,7 +161,7 @@ def _fixed(check: Check, tables: Tables, score: str) -> Iterator[dict[str, Any]]
 def _case(
     claim: str, k: int, check: Check, tables: Tables, fixed: Mapping[str, Any], score: str
 ) -> Case:
-    label = ", ".join(str(value) for value in fixed.values())
+    label = ", ".join(map(str, fixed.values()))
     left = _number(check.left, tables, fixed, score)
     right: Number | str
     if isinstance(check.than, Selection):
@@ -222,17 +203,16 @@ def _number(
     rows = matching[matching[column].notna()]
     if rows.empty:
         return _reason(table, matching, where, column) or f"not in table {selection.table}"
-    absent = _absent(rows, where, score)
+    values, absent = rows[column].astype(float), _absent(rows, where, score)
     if selection.aggregate in ("mean", "median"):
-        middle = getattr(rows[column].astype(float), selection.aggregate)()
-        return Number(float(middle), whose=selection.aggregate, absent=absent)
+        middle = float(getattr(values, selection.aggregate)())
+        return Number(middle, whose=selection.aggregate, absent=absent)
     if selection.aggregate is None and len(rows) > 1:
         raise ValueError(
             f"{len(rows)} rows of table {selection.table} match {where}: name more columns in "
             "'where', or say how to aggregate them"
         )
-    values = rows[column].astype(float)
-    row = rows.loc[values.idxmin() if selection.aggregate == "min" else values.idxmax()]
+    row = rows.loc[getattr(values, "idxmin" if selection.aggregate == "min" else "idxmax")()]
     of = next((name for name in ("method", "readout") if name in table), "")
     return Number(
         float(row[column]),
@@ -246,12 +226,10 @@ def _number(
 def _matching(table: pd.DataFrame, where: Mapping[str, Any], score: str) -> pd.DataFrame:
     """The rows for which every condition holds; a column that is not there is no condition."""
     keep = np.ones(len(table), dtype=bool)
-    for column, condition in where.items():
-        if column in table:
-            if isinstance(condition, Mapping):
-                keep &= ~_any_of(table[column], condition["not"], score)
-            else:
-                keep &= _any_of(table[column], condition, score)
+    for column in (name for name in where if name in table):
+        excluded = isinstance(where[column], Mapping)
+        condition = where[column]["not"] if excluded else where[column]
+        keep &= excluded ^ _any_of(table[column], condition, score)
     return table[keep]
 
 
@@ -279,10 +257,8 @@ def _reason(
 
 def _any_of(cells: pd.Series, condition: Any, score: str) -> np.ndarray:
     """Whether each cell is a value, or one of a list."""
-    matches = np.zeros(len(cells), dtype=bool)
-    for value in _members(condition):
-        matches |= _equal(cells, value, score)
-    return matches
+    equal = [_equal(cells, value, score) for value in _members(condition)]
+    return np.any([np.zeros(len(cells), dtype=bool), *equal], axis=0)
 
 
 def _members(condition: Any) -> list[Any]:
@@ -299,7 +275,7 @@ def _equal(cells: pd.Series, value: Any, score: str) -> np.ndarray:
     text = cells.astype(str)
     if cells.name == "dataset" and "@" not in str(value):
         text = text.str.split("@").str[0]  # partition fails where there are no cells
-    if cells.name in ("method", "readout") and value == ANY_READOUT:
+    if cells.name in ("method", "readout") and value == "nddv":
         value = score
     return text.to_numpy() == str(value)
 

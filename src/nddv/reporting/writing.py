@@ -95,22 +95,15 @@ def lay_out(entry: Table, frame: pd.DataFrame, notes: Sequence[str] = ()) -> Tex
     if entry.columns.get("title") and "title" not in frame:
         frame = with_titles(frame)
     result = load(entry.layout)(entry, frame) if entry.layout else Result(_by_row(entry, frame))
-    footnotes = (entry.about, *result.notes, *notes)
-    return Text(
-        entry.title,
-        tuple(result.frame.columns),
-        tuple(result.frame.itertuples(index=False, name=None)),
-        tuple(note for note in footnotes if note),
-    )
+    footnotes = tuple(filter(None, (entry.about, *result.notes, *notes)))
+    rows = tuple(result.frame.itertuples(index=False, name=None))
+    return Text(entry.title, tuple(result.frame.columns), rows, footnotes)
 
 
 def _by_row(entry: Table, frame: pd.DataFrame) -> pd.DataFrame:
     shown = {name: heading for name, heading in entry.columns.items() if heading and name in frame}
-    return pd.DataFrame(
-        {heading: _cells(frame, name, entry.digits.get(name)) for name, heading in shown.items()},
-        columns=list(shown.values()),
-        dtype=object,
-    )
+    cells = {shown[name]: _cells(frame, name, entry.digits.get(name)) for name in shown}
+    return pd.DataFrame(cells, columns=list(shown.values()), dtype=object)
 
 
 def _cells(frame: pd.DataFrame, name: str, digits: int | None) -> list[str]:

@@ -95,10 +95,8 @@ def _runs(pid: int) -> bool:
         return True
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # of another user
-        return True
+    except OSError as error:  # of another kind if the process is another user's
+        return not isinstance(error, ProcessLookupError)
     return True
 
 

@@ -26,10 +26,8 @@ def _versions() -> dict[str, str]:
     # only once: reading the metadata of five packages takes as long as fitting a small model
     installed = {"python": platform.python_version()}
     for package in RECORDED_PACKAGES:
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             installed[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return installed
 
 
@@ -42,10 +40,8 @@ class Measurement:
 
     def as_record(self) -> dict[str, float]:
         """Give both numbers, rounded, for a JSON record."""
-        return {
-            "seconds": round(self.seconds, 4),
-            "peak_memory_mb": round(self.peak_memory_mb, 1),
-        }
+        memory = round(self.peak_memory_mb, 1)
+        return {"seconds": round(self.seconds, 4), "peak_memory_mb": memory}
 
 
 _measuring: list[Measurement] = []

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -97,7 +98,8 @@ def place(content: Any, steps: Sequence[str | int]) -> str:
     """Steps into some content as ``problems[3].n``; an entry with an ``id`` is named by it."""
     text = ""
     for step in steps:
-        content = _below(content, step)
+        with suppress(KeyError, IndexError, TypeError):  # a missing key is a step, too
+            content = content[step]
         if isinstance(step, int):
             name = content.get("id", step) if isinstance(content, Mapping) else step
             text += f"[{_brief(str(name))}]"
@@ -123,13 +125,6 @@ def shown(value: Any) -> str:
 
 def _brief(text: str) -> str:
     return text if len(text) <= SHOWN_LETTERS else text[: SHOWN_LETTERS - 1] + "…"
-
-
-def _below(content: Any, step: str | int) -> Any:
-    try:
-        return content[step]
-    except (KeyError, IndexError, TypeError):
-        return None
 
 
 def _not_plain(content: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -182,12 +177,11 @@ def _is_class_pattern(value: object) -> bool:
 @cache
 def _validator(path: Path) -> Any:
     """The validator of a schema, which may refer by name to other schemas in its folder."""
-    beside = [(other.name, read_schema(other)) for other in path.parent.glob("*.schema.yaml")]
     registry: Registry[Any] = Registry().with_resources(
-        (name, DRAFT202012.create_resource(content)) for name, content in beside
+        (other.name, DRAFT202012.create_resource(read_schema(other)))
+        for other in path.parent.glob("*.schema.yaml")
     )
-    schema = read_schema(path)
-    return _Validator(schema, registry=registry.crawl(), format_checker=_formats)
+    return _Validator(read_schema(path), registry=registry.crawl(), format_checker=_formats)
 
 
 # ------------------------------------------------------------------ sentences
@@ -215,11 +209,8 @@ def _for_another_name(content: Any, steps: Sequence[str | int]) -> str:
     """Suggest a titled entry with a similar name: an entry without a title may be meant for it."""
     if len(steps) != 2 or not isinstance(steps[1], str):
         return ""
-    titled = [
-        name
-        for name, entry in content[steps[0]].items()
-        if isinstance(entry, Mapping) and "title" in entry
-    ]
+    entries = content[steps[0]].items()
+    titled = [name for name, entry in entries if isinstance(entry, Mapping) and "title" in entry]
     near = nearest(steps[1], titled)
     return f"; or did you mean {near!r}?" if near else ""
 
@@ -227,18 +218,11 @@ def _for_another_name(content: Any, steps: Sequence[str | int]) -> str:
 def _wrong_type(error: ValidationError) -> str:
     wanted = error.validator_value
     names = " or ".join(TYPES[name] for name in ([wanted] if isinstance(wanted, str) else wanted))
-    value = error.instance
-    remedy = ""
-    if isinstance(value, str) and "number" in str(wanted) and _is_number(value):
-        remedy = "; without quotes, and with a point and a sign in the exponent, as in 1.0e-3"
+    value, remedy = error.instance, ""
+    with suppress(ValueError):
+        if isinstance(value, str) and "number" in str(wanted) and math.isfinite(float(value)):
+            remedy = "; without quotes, and with a point and a sign in the exponent, as in 1.0e-3"
     return f"must be {names}, not {shown(value)}{remedy}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def _not_a_choice(error: ValidationError) -> str:
@@ -249,9 +233,8 @@ def _not_a_choice(error: ValidationError) -> str:
 
 
 def _twice(error: ValidationError) -> str:
-    items = error.instance
-    repeated = next((item for i, item in enumerate(items) if item in items[:i]), None)
-    return f"{shown(repeated)} is listed twice"
+    repeated = (item for i, item in enumerate(error.instance) if item in error.instance[:i])
+    return f"{shown(next(repeated, None))} is listed twice"
 
 
 def _description(error: ValidationError) -> str:

@@ -68,9 +68,8 @@ class Setting:
 
 def setting(default: Any, meaning: str, configurable: bool = True) -> Any:
     """A field of a dataclass that is a setting."""
-    return dataclasses.field(
-        default=default, metadata={"meaning": meaning, "configurable": configurable}
-    )
+    metadata = {"meaning": meaning, "configurable": configurable}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def settings_of(kind: type) -> dict[str, Setting]:
@@ -114,10 +113,8 @@ def number(
     schema: dict[str, Any] = {"type": "number"}
     schema |= {"minimum": least} if above is None else {"exclusiveMinimum": above}
     schema |= {"maximum": most} if below is None else {"exclusiveMaximum": below}
-    if below is not None:
-        words += f" and < {below:g}"
-    elif most < FINITE:
-        words += f" and <= {most:g}"
+    if below is not None or most < FINITE:
+        words += f" and <= {most:g}" if below is None else f" and < {below:g}"
 
     def fits(value: Any) -> bool:
         # compared, not converted: a whole number may be too long for a float

@@ -31,13 +31,14 @@ from nddv.support.wording import Notice
 from nddv.tabular.entries import (
     MISSING_LEVEL,
     Kind,
-    and_more,
     check_entries,
+    check_finite,
     count,
     is_counter,
     is_saved_index,
     kind_of,
     numbers_of,
+    rows_where,
     words_of,
 )
 from nddv.tabular.files import FileTable, TableError
@@ -128,9 +129,8 @@ class Encoding:
             if column.kind == "category" and not column.pooled:
                 self._note_new_levels(table, series, column)
             parts.extend(column.encode(series))
-        features = pd.DataFrame(np.column_stack([values for _, values in parts]))
-        features.columns = [name for name, _ in parts]
-        return features
+        names, values = zip(*parts, strict=True)
+        return pd.DataFrame(np.column_stack(values), columns=list(names))
 
     def _note_new_levels(self, table: FileTable, series: pd.Series, column: Column) -> None:
         new = sorted(set(words_of(series)) - set(column.levels))
@@ -178,10 +178,9 @@ def read_target(table: FileTable, name: str, task: str) -> NDArray[np.generic]:
     """The target column; (n,) numbers, truth values or strings."""
     table.check_columns([name], "the target")
     series = table.frame[name]
-    absent = np.flatnonzero(series.isna())
-    if absent.size:
+    if series.isna().any():
         raise TableError(
-            f"target {name!r} is missing at {table.where(int(absent[0]))}{and_more(absent.size)}; "
+            f"target {name!r} is missing at {rows_where(table, series.isna())}; "
             "a target cannot be imputed: complete or remove these rows"
         )
     if pd.api.types.is_bool_dtype(series):
@@ -207,12 +206,7 @@ def read_target(table: FileTable, name: str, task: str) -> NDArray[np.generic]:
 
 def _numeric_target(table: FileTable, series: pd.Series) -> NDArray[np.generic]:
     values = series.to_numpy(dtype=np.float64)
-    infinite = np.flatnonzero(np.isinf(values))
-    if infinite.size:
-        raise TableError(
-            f"target {series.name!r} is infinite at {table.where(int(infinite[0]))}"
-            f"{and_more(infinite.size)}; correct or remove these rows"
-        )
+    check_finite(table, values, f"target {series.name!r}")
     whole = bool((values == np.round(values)).all() and (np.abs(values) < 2**53).all())
     return values.astype(np.int64) if whole else values
 
@@ -229,14 +223,9 @@ def _learn_column(table: FileTable, series: pd.Series, rules: Rules, notices: li
         said = f"column {name!r} looks like a row counter and is used as a number"
         notices.append(Notice(said, id=name, drop=name))
     indicator = bool(np.isnan(numbers).any())
-    return Column(
-        name,
-        kind,
-        start=start,
-        median=float(np.nanmedian(numbers)) - start,
-        indicator=indicator,
-        varies=indicator or bool(np.nanmin(numbers) < np.nanmax(numbers)),
-    )
+    median = float(np.nanmedian(numbers)) - start
+    varies = indicator or bool(np.nanmin(numbers) < np.nanmax(numbers))
+    return Column(name, kind, (), False, start, median, indicator, varies)
 
 
 def _learn_levels(table: FileTable, series: pd.Series, rules: Rules, notices: list[str]) -> Column:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nddv.tabular.files import FileTable, TableError
 
@@ -58,10 +58,10 @@ def _kind_of_words(table: FileTable, series: pd.Series) -> Kind:
         numeric = pd.to_numeric(words, errors="coerce").notna()
         if 0.5 < numeric.mean() < 1.0:
             word = words[~numeric]
+            where = rows_where(table, series.index.isin(word.index))
             raise TableError(
-                f"column {series.name!r} holds numbers, but {word.iloc[0]!r} at "
-                f"{table.where(int(word.index[0]))}{and_more(len(word))}; correct it, declare it "
-                "as missing, or take the column as categories",
+                f"column {series.name!r} holds numbers, but {word.iloc[0]!r} at {where}; "
+                "correct it, declare it as missing, or take the column as categories",
                 na=word.iloc[0],
                 categorical=series.name,
             )
@@ -71,16 +71,15 @@ def _kind_of_words(table: FileTable, series: pd.Series) -> Kind:
 def check_entries(table: FileTable, series: pd.Series, kind: Kind, impute: bool) -> None:
     """Raise for entries that are missing (unless imputed), of another kind, or not finite."""
     if not impute:
-        absent = np.flatnonzero(series.isna())
-        if absent.size == len(series):
+        if series.isna().all():
             raise TableError(
                 f"column {series.name!r} of {table.path} is empty; keep it out", drop=series.name
             )
-        if absent.size:
+        if series.isna().any():
             raise TableError(
-                f"column {series.name!r} has no entry at {table.where(int(absent[0]))}"
-                f"{and_more(absent.size)}; complete or remove these rows, keep the column out, or "
-                "have missing entries imputed",
+                f"column {series.name!r} has no entry at {rows_where(table, series.isna())}; "
+                "complete or remove these rows, keep the column out, or have missing entries "
+                "imputed",
                 drop=series.name,
                 missing="impute",
             )
@@ -94,12 +93,14 @@ def check_entries(table: FileTable, series: pd.Series, kind: Kind, impute: bool)
         raise TableError(
             f"column {series.name!r} of {table.path} does not hold {kind}s as in the valued table"
         ) from error
-    infinite = np.flatnonzero(np.isinf(numbers))
-    if infinite.size:
-        raise TableError(
-            f"column {series.name!r} is infinite at {table.where(int(infinite[0]))}"
-            f"{and_more(infinite.size)}; correct or remove these rows"
-        )
+    check_finite(table, numbers, f"column {series.name!r}")
+
+
+def check_finite(table: FileTable, numbers: NDArray[np.float64], what: str) -> None:
+    """Raise for infinite numbers; missing ones pass."""
+    if np.isinf(numbers).any():
+        where = rows_where(table, np.isinf(numbers))
+        raise TableError(f"{what} is infinite at {where}; correct or remove these rows")
 
 
 def numbers_of(series: pd.Series, kind: Kind) -> NDArray[np.float64]:
@@ -163,6 +164,8 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def and_more(number: int) -> str:
-    """The rest of a message that names only the first of several rows."""
-    return f" and {count(number - 1, 'other row')}" if number > 1 else ""
+def rows_where(table: FileTable, condition: ArrayLike) -> str:
+    """Name the first row where a condition holds, and say how many others there are."""
+    rows = np.flatnonzero(np.asarray(condition))
+    more = f" and {count(rows.size - 1, 'other row')}" if rows.size > 1 else ""
+    return table.where(int(rows[0])) + more

@@ -58,16 +58,11 @@ class FileTable:
     def where(self, position: int) -> str:
         """Name the row at a position of the frame, as a reader finds it in the file."""
         row = f"row {position + 1}"
-        if not self.text or self._has_line_breaks():
+        words = self.frame.select_dtypes(include=["object", "string"])
+        # where a quoted entry spans lines, rows and lines are out of step
+        if not self.text or words.map(lambda x: isinstance(x, str) and "\n" in x).any(axis=None):
             return row
         return f"{row} (line {position + 2} of {self.path.name})"
-
-    def _has_line_breaks(self) -> bool:
-        """Whether a quoted entry spans lines, so that rows and lines are out of step."""
-        words = self.frame.select_dtypes(include=["object", "string"])
-        return any(
-            words[c].map(lambda x: isinstance(x, str) and "\n" in x).any() for c in words.columns
-        )
 
     def check_columns(self, names: Sequence[str], use: str) -> None:
         """Raise if the table lacks a column that somebody named for some use."""
@@ -117,10 +112,9 @@ def read_table(
         )
     if path.stat().st_size == 0:
         raise TableError(f"{path} is empty")
-    if is_parquet:
+    if extension is None or is_parquet:
         frame = _read_parquet(path)
     else:
-        assert extension is not None
         frame = _read_text(path, separator or SEPARATORS[extension], encoding, missing)
     if frame.shape[0] == 0:
         raise TableError(f"{path} has a header but no rows")
@@ -129,8 +123,7 @@ def read_table(
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     try:
-        names = parquet.ParquetFile(path).schema_arrow.names
-        _check_header(path, names)
+        _check_header(path, parquet.ParquetFile(path).schema_arrow.names)
         frame = pd.read_parquet(path)
     except TableError:
         raise
@@ -143,18 +136,15 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 def _read_text(path: Path, separator: str, encoding: str, missing: Sequence[str]) -> pd.DataFrame:
     try:
-        _check_header(path, _header(path, separator, encoding))
+        # rows and lines stay in step if blank lines are rows
+        how = {"sep": separator, "encoding": encoding, "skip_blank_lines": False}
+        # the header as it stands in the file: pandas renames repeated names
+        head = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **how)
+        _check_header(path, [str(name) for name in head.iloc[0]])
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                path,
-                sep=separator,
-                encoding=encoding,
-                na_values=list(missing),
-                index_col=False,
-                skip_blank_lines=False,  # so that rows and lines stay in step
-                low_memory=False,
-            )
+            na = list(missing)
+            frame = pd.read_csv(path, na_values=na, index_col=False, low_memory=False, **how)
     except TableError:
         raise
     except UnicodeError as error:
@@ -175,22 +165,8 @@ def _read_text(path: Path, separator: str, encoding: str, missing: Sequence[str]
         raise TableError(f"{path} is not a well-formed table: {one_line(error)}") from error
     except UNREADABLE as error:
         raise TableError(f"{path} cannot be read: {one_line(error)}") from error
-    return _without_trailing_blank_rows(frame)
-
-
-def _header(path: Path, separator: str, encoding: str) -> list[str]:
-    """The header as it stands in the file; pandas renames repeated names."""
-    head = pd.read_csv(
-        path,
-        sep=separator,
-        encoding=encoding,
-        header=None,
-        nrows=1,
-        dtype=str,
-        keep_default_na=False,
-        skip_blank_lines=False,
-    )
-    return [str(x) for x in head.iloc[0]]
+    filled = np.flatnonzero(frame.notna().to_numpy().any(axis=1))
+    return frame.iloc[: int(filled[-1]) + 1 if filled.size else 0]  # no blank rows at the end
 
 
 def _check_header(path: Path, names: Sequence[str]) -> None:
@@ -199,9 +175,3 @@ def _check_header(path: Path, names: Sequence[str]) -> None:
         raise TableError(
             f"{path} has more than one column named {repeated[0]!r}; give every column its own name"
         )
-
-
-def _without_trailing_blank_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    filled = np.flatnonzero(frame.notna().to_numpy().any(axis=1))
-    last = int(filled[-1]) + 1 if filled.size else 0
-    return frame.iloc[:last]

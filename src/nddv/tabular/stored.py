@@ -60,11 +60,8 @@ def _write_rows(path: Path, columns: Sequence[str] | None, target: Path) -> None
                     f"column {name!r} of {path.name} is {kind}, not numeric: leave it out by "
                     "columns=, or encode it first"
                 )
-        header = {
-            "descr": "<f4",
-            "fortran_order": False,
-            "shape": (table.metadata.num_rows, len(names)),
-        }
+        shape = (table.metadata.num_rows, len(names))
+        header = {"descr": "<f4", "fortran_order": False, "shape": shape}
         with atomic_write(target) as scratch, scratch.open("wb") as file:
             np.lib.format.write_array_header_1_0(file, header)
             for batch in table.iter_batches(columns=names):

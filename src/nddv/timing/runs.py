@@ -68,14 +68,9 @@ def synthetic_problem(n: int, features: int, valid: str, seed: int) -> Problem:
         X = rng.standard_normal((number, features), dtype=np.float32)
         arrays[f"X_{part}"] = X
         arrays[f"y_{part}"] = (X @ direction + rng.logistic(size=number) > 0).astype(np.int64)
-    record = {
-        "address": f"synthetic/n{n}/d{features}/{valid}/seed{seed}",
-        "task": "classification",
-        "classes": [0, 1],
-        "valid": "clean",
-        "sizes": rows,
-    }
-    return Problem(**arrays, record=record)
+    address = f"synthetic/n{n}/d{features}/{valid}/seed{seed}"
+    record = {"address": address, "task": "classification", "classes": [0, 1], "valid": "clean"}
+    return Problem(**arrays, record={**record, "sizes": rows})
 
 
 def time_method(
@@ -92,11 +87,9 @@ def time_method(
 
     Parameters
     ----------
-    method : a name in ``METHODS``, or of OpenDataVal.
-    n, features : of the training points.
-    valid : a regime of :data:`REGIMES`.
+    method, settings : a name in ``METHODS``, or of OpenDataVal, and its settings.
+    n, features, valid : of the training points; a regime of :data:`REGIMES`.
     seed : of the data and of the method.
-    settings : of the method.
     timeout : seconds that the valuation may take; making the data does not count.
     threads : number of threads for torch and for the linear algebra of numpy.
 
@@ -108,20 +101,10 @@ def time_method(
     """
     if not timeout > 0:
         raise ValueError(f"timeout must be positive, got {timeout}")
-    row = {
-        "method": method,
-        "n": n,
-        "features": features,
-        "valid": valid,
-        "valid_rows": valid_rows(valid, n),
-        "seed": seed,
-        "threads": threads,
-        "timeout": timeout,
-        "status": GAP,
-        "seconds": np.nan,
-        "peak_memory_mb": np.nan,
-        "gap": _too_large(n, features, valid),
-    }
+    row: dict[str, Any] = {"method": method, "n": n, "features": features, "valid": valid}
+    row |= {"valid_rows": valid_rows(valid, n), "seed": seed, "threads": threads}
+    row |= {"timeout": timeout, "status": GAP, "seconds": np.nan, "peak_memory_mb": np.nan}
+    row["gap"] = _too_large(n, features, valid)
     if row["gap"]:
         return row
     request = {key: row[key] for key in ("method", "n", "features", "valid", "seed")}

@@ -9,6 +9,7 @@ and corruption that the configuration names exists. All mistakes are a
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from nddv.problems.addresses import parse_corruption
 from nddv.problems.registry import check_name, split_name
 from nddv.support.schemas import ConfigurationError, check, fault
 from nddv.support.wording import hint, pick
+from nddv.workflow.valuations import PROBLEM, grid_problems
 
 Config = Mapping[str, Any]
 REGISTRIES = ("datasets", "encoders", "settings")
@@ -87,21 +89,13 @@ def _check_corruption(name: str, clean_too: bool) -> None:
 
 def _check_repetitions(config: Config) -> None:
     """No table has a problem twice."""
-    tables = {"problems": [(p["dataset"], p["n"], p["corruption"]) for p in config["problems"]]}
+    tables = {"problems": config["problems"]}
     for name, entry in config["experiments"].items():
-        tables[f"experiments.{name}"] = [
-            (dataset, n, corruption)
-            for grid in entry["grids"]
-            for dataset in grid["datasets"]
-            for n in grid["n"]
-            for corruption in grid["corruptions"]
-        ]
+        tables[f"experiments.{name}"] = [p for grid in entry["grids"] for p in grid_problems(grid)]
     for where, problems in tables.items():
-        seen = set()
-        for dataset, n, corruption in problems:
-            if (dataset, n, corruption) in seen:
-                raise ConfigurationError(f"{where}: {dataset}/n{n}/{corruption} is listed twice")
-            seen.add((dataset, n, corruption))
+        for address, times in Counter(PROBLEM.format(**p) for p in problems).items():
+            if times > 1:
+                raise ConfigurationError(f"{where}: {address} is listed twice")
 
 
 def _check_sizes(config: Config) -> None:

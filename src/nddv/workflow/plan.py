@@ -1,7 +1,7 @@
 """What a configuration asks for: problems, methods, tables and figures, and what they are made of.
 
     plan = Plan.of(config, root)
-    plan.problems                     # the main problems, those whose data set is available
+    plan.main.problems                # the main problems, those whose data set is available
     plan.part_files("detection")      # the files of the report that a part asks for
     plan.files("audit:errors")        # the files behind an argument of a table (`SOURCES`)
 
@@ -11,7 +11,7 @@ A plan knows paths and names, no numbers, and no Snakemake: rules ask it for the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ from nddv.support.schemas import ConfigurationError
 from nddv.support.wording import hint
 from nddv.workflow.sources import FACTS, SOURCES
 from nddv.workflow.timings import Timings
-from nddv.workflow.valuations import Problem, Valuations, unique
+from nddv.workflow.valuations import Problem, Valuations, unique, without
 
 SUFFIXES = {"tables": ("csv", "md"), "figures": ("pdf", "png")}
 
@@ -49,11 +49,11 @@ class Plan(Valuations):
             if part not in plan.parts:
                 known = hint(part, plan.parts)
                 raise ConfigurationError(f"parts[{i}]: unknown name {part!r}; {known}")
-        if not plan.problems:
-            reasons = "; ".join(f"{gap['dataset']}: {gap['reason']}" for gap in plan.gaps)
+        if not plan.main.problems:
+            reasons = "; ".join(f"{gap['dataset']}: {gap['reason']}" for gap in plan.main.gaps)
             raise ConfigurationError(f"problems: no data set is available. {reasons}")
         for part in ("sensitivity", "pictures"):
-            gaps = plan.divide([config[part]["problem"]])[1]
+            gaps = plan.divide([config[part]["problem"]]).gaps
             if part in config["parts"] and gaps:
                 raise ConfigurationError(
                     f"{part}: {gaps[0]['dataset']} is not available: {gaps[0]['reason']}"
@@ -75,13 +75,9 @@ class Plan(Valuations):
 
     # ------------------------------------------------------------------ paths
 
-    def for_problems(self, pattern: str, problems: Iterable[Problem]) -> list[str]:
-        """A pattern with the wildcards of `PROBLEM`, for each problem once."""
-        return unique(pattern.format(**problem) for problem in problems)
-
-    def for_seeds(self, pattern: str, problems: Iterable[Problem]) -> list[str]:
-        """A pattern with the wildcards of `ADDRESS`, for each problem and seed."""
-        return [pattern.format(**p, seed=seed) for p in problems for seed in self.seeds]
+    def paths(self, pattern: str, problems: Iterable[Problem]) -> list[str]:
+        """A pattern with the wildcards of `PROBLEM` or `ADDRESS`, for each problem (and seed)."""
+        return unique(pattern.format(**p, seed=seed) for p in problems for seed in self.seeds)
 
     def published(self, table: str) -> str | None:
         """The file of the numbers that the paper prints for a table; None where it prints none."""
@@ -93,17 +89,11 @@ class Plan(Valuations):
     @cached_property
     def tables(self) -> dict[str, Table]:
         """Every table that this configuration can make, by name."""
-        datasets = {split_name(problem["dataset"])[0] for problem in self.problems}
+        datasets = {split_name(problem["dataset"])[0] for problem in self.main.problems}
         entries = [entry for entry in TABLES.values() if entry.requires in ("", *datasets)]
-        for name in self.experiments:
-            about = self.config["experiments"].get(name)
-            entries.append(
-                detection_table(int(name.removeprefix("detection_n")))
-                if about is None
-                else experiment_table(
-                    name, **{key: value for key, value in about.items() if key != "grids"}
-                )
-            )
+        entries += map(detection_table, sorted({p["n"] for p in self.config["problems"]}))
+        for name, about in self.config["experiments"].items():
+            entries.append(experiment_table(name, **without(about, "grids")))
         return {entry.name: entry for entry in entries}
 
     @property
@@ -133,47 +123,28 @@ class Plan(Valuations):
         """The methods of a figure whose frames have more; None for all."""
         return self.fact(figure.methods) if figure.methods else None
 
-    def _named(self, source: str) -> list[str]:
-        """What the figures name of a source, as the frames of ``trajectories:``."""
-        reads = [read for figure in FIGURES.values() for read in figure.reads.values()]
-        start = f"{source}:"
-        return unique(read.removeprefix(start) for read in reads if read.startswith(start))
-
-    @property
-    def stability_checks(self) -> list[str]:
-        """The checks of the theory that figures show."""
-        return self._named("stability")
-
-    @property
-    def trajectory_frames(self) -> list[str]:
-        """The frames of a traced run that figures show."""
-        return [*self._named("trajectories"), "weight_map"]
+    def shown(self, source: str) -> list[str]:
+        """What the figures show of a source, as the frames of ``trajectories:``."""
+        reads = [read.partition(":") for f in FIGURES.values() for read in f.reads.values()]
+        return unique(what for name, _, what in reads if name == source)
 
     def part_files(self, part: str) -> list[str]:
         """The files of the report that a part asks for."""
-        page = ["reports/index.html"] if part == "page" else []
-        return page + [
-            f"reports/{kind}/{name}.{suffix}"
-            for kind, suffixes in SUFFIXES.items()
-            for name in self.entries(part, kind)
-            for suffix in suffixes
-        ]
+        formats = [(kind, suffix) for kind, suffixes in SUFFIXES.items() for suffix in suffixes]
+        files = [file for of in formats for file in self._files_of(part, *of)]
+        return ["reports/index.html", *files] if part == "page" else files
 
-    def entries(self, part: str, kind: str) -> list[str]:
-        """Names of the tables or figures of a part, in the order of the catalogue."""
+    def _files_of(self, part: str, kind: str, suffix: str) -> list[str]:
+        """The files of one kind and format of a part, in the order of the catalogue."""
         known: Mapping[str, Entry] = self.tables if kind == "tables" else self.figures
-        return [name for name, entry in known.items() if entry.part == part]
+        folder = f"results/{kind}" if suffix == "json" else f"reports/{kind}"
+        return [f"{folder}/{name}.{suffix}" for name, e in known.items() if e.part == part]
 
     def report_files(self, kind: str, suffix: str, *, without: Sequence[str] = ()) -> list[str]:
         """The files of one kind and format of all parts that are asked for; a page has claims."""
-        folder = "results" if suffix == "json" else "reports"
-        parts = self.config["parts"]
-        return [
-            f"{folder}/{kind}/{name}.{suffix}"
-            for part in unique([*parts, *(["claims"] if "page" in parts else [])])
-            if part not in without
-            for name in self.entries(part, kind)
-        ]
+        parts = [*self.config["parts"], *(["claims"] if "page" in self.config["parts"] else [])]
+        wanted = [part for part in unique(parts) if part not in without]
+        return [file for part in wanted for file in self._files_of(part, kind, suffix)]
 
     def inputs(self, entry: Entry) -> dict[str, list[str]]:
         """The files behind each argument of a table or figure."""
@@ -189,13 +160,16 @@ class Plan(Valuations):
 
     def files(self, source: str) -> list[str]:
         """The files of a source, ``"audit:errors"``: a name of `SOURCES`, and what it is told."""
-        name, _, arguments = source.partition(":")
-        return SOURCES[name](self, *filter(None, arguments.split(",")))
+        files: list[str] = self._ask(SOURCES, source)
+        return files
 
     def fact(self, fact: str) -> Any:
         """A fact, ``"audit_gaps:marginals"``: a name of `FACTS`, and what it is told."""
-        name, _, arguments = fact.partition(":")
-        return FACTS[name](self, *filter(None, arguments.split(",")))
+        return self._ask(FACTS, fact)
+
+    def _ask(self, functions: Mapping[str, Callable[..., Any]], question: str) -> Any:
+        name, _, arguments = question.partition(":")
+        return functions[name](self, *filter(None, arguments.split(",")))
 
     @cached_property
     def timings(self) -> Timings:

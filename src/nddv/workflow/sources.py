@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from nddv.problems.registry import split_name
 from nddv.problems.sizes import part_sizes
+from nddv.workflow.valuations import ADDRESS, PROBLEM, Problem, unique
 
 if TYPE_CHECKING:
     from nddv.workflow.plan import Plan
-    from nddv.workflow.valuations import Problem
 
-EVALUATION = "results/evaluation/{dataset}/n{n}/{corruption}"
-AUDIT = "results/audits/{dataset}/n{n}/{corruption}"
-AUDIT_OF_SEED = f"{AUDIT}/seed{{seed}}"
+EVALUATION = f"results/evaluation/{PROBLEM}"
+AUDIT = f"results/audits/{PROBLEM}"
+AUDIT_OF_SEED = f"results/audits/{ADDRESS}"
+TRAJECTORIES = f"results/trajectories/{ADDRESS}"
+COORDINATES = f"results/kernels/{ADDRESS}"
 
 # Which part of the audits writes the rows of a kind, and to which file.
 AUDIT_FILES = {
@@ -34,28 +36,25 @@ AUDIT_FILES = {
 }
 
 
-def _evaluation(file: str, problems: Callable[[Plan], Any]) -> Callable[[Plan], list[str]]:
+def _evaluation(file: str, problems: Callable[..., Any]) -> Callable[..., list[str]]:
     """The source of a file of the evaluation of some problems."""
-    return lambda plan: plan.for_problems(f"{EVALUATION}/{file}", problems(plan))
+    return lambda plan, *told: plan.paths(f"{EVALUATION}/{file}", problems(plan, *told))
 
 
-def _experiment_problems(plan: Plan, *names: str) -> list[Problem]:
+def _of_dataset(plan: Plan, dataset: str = "") -> list[Problem]:
+    """All main problems, or those of one data set."""
+    return [p for p in plan.main.problems if dataset in ("", split_name(p["dataset"])[0])]
+
+
+def _of_experiments(plan: Plan, *names: str) -> list[Problem]:
     return [problem for name in names for problem in plan.experiments[name].problems]
-
-
-def _groups(plan: Plan, dataset: str = "") -> list[str]:
-    """Of all main problems, or of those of one data set."""
-    names = [p for p in plan.problems if dataset in ("", split_name(p["dataset"])[0])]
-    return plan.for_problems(f"{EVALUATION}/groups_summary.csv", names)
 
 
 def _audit(plan: Plan, kind: str) -> list[str]:
     if kind == "certificates":  # against the downstream model, and against the NDDV model itself
         return [*_audit(plan, "marginal_certificates"), *_audit(plan, "retraining_certificates")]
     part, pattern = AUDIT_FILES[kind]
-    problems = plan.audited[part][0]
-    by_seed = "{seed}" in pattern
-    return (plan.for_seeds if by_seed else plan.for_problems)(pattern, problems)
+    return plan.paths(pattern, plan.audited[part].problems)
 
 
 def _value_records(plan: Plan, method: str = "") -> list[str]:
@@ -63,34 +62,22 @@ def _value_records(plan: Plan, method: str = "") -> list[str]:
     if not method:
         valued = plan.methods_by_problem if "detection" in plan.config["parts"] else ()
         return [path for address in valued for path in plan.values_of(address, ".json")]
-    pattern = f"results/values/{{dataset}}/n{{n}}/{{corruption}}/seed{{seed}}/{method}.json"
-    return plan.for_seeds(pattern, [p for p in plan.problems if method in plan.methods_of(p)])
+    problems = [p for p in plan.main.problems if method in plan.methods_of(p)]
+    return plan.paths(f"results/values/{ADDRESS}/{method}.json", problems)
 
 
-def _pictured(plan: Plan, pattern: str) -> str:
-    """A pattern with the wildcards of an address, for the run that is pictured."""
-    return pattern.format(
-        **plan.config["pictures"]["problem"], seed=plan.config["pictures"]["seed"]
-    )
+def _pictured(plan: Plan, pattern: str, *further: int) -> list[str]:
+    """A pattern of an address, for the run that is pictured, and for further seeds of it."""
+    pictures = plan.config["pictures"]
+    seeds = dict.fromkeys([pictures["seed"], *further])
+    return [pattern.format(**pictures["problem"], seed=seed) for seed in seeds]
 
-
-def _weight_maps(plan: Plan) -> list[str]:
-    """Weight maps of all seeds, that of the pictured run first."""
-    problem, own = plan.config["pictures"]["problem"], plan.config["pictures"]["seed"]
-    pattern = "results/trajectories/{dataset}/n{n}/{corruption}/seed{seed}/weight_map.csv"
-    return [pattern.format(**problem, seed=seed) for seed in dict.fromkeys([own, *plan.seeds])]
-
-
-TRAJECTORIES = "results/trajectories/{dataset}/n{n}/{corruption}/seed{seed}"
-COORDINATES = "results/kernels/{dataset}/n{n}/{corruption}/seed{seed}"
 
 SOURCES: dict[str, Callable[..., list[str]]] = {
     # detection
-    "detection_scores": _evaluation("detection.csv", lambda plan: plan.problems),
-    "detection_curves": _evaluation("detection_curve.csv", lambda plan: plan.problems),
-    "experiment_scores": lambda plan, *names: plan.for_problems(
-        f"{EVALUATION}/detection.csv", _experiment_problems(plan, *names)
-    ),
+    "detection_scores": _evaluation("detection.csv", _of_dataset),
+    "detection_curves": _evaluation("detection_curve.csv", _of_dataset),
+    "experiment_scores": _evaluation("detection.csv", _of_experiments),
     "sensitivity_scores": _evaluation(
         "detection.csv", lambda plan: [plan.config["sensitivity"]["problem"]]
     ),
@@ -102,7 +89,7 @@ SOURCES: dict[str, Callable[..., list[str]]] = {
     "pictured_curation": _evaluation(
         "curation_curve.csv", lambda plan: [plan.config["pictures"]["problem"]]
     ),
-    "groups": _groups,
+    "groups": _evaluation("groups_summary.csv", _of_dataset),
     # records
     "records": _value_records,
     "summaries": lambda plan: [f"results/data/{name}/summary.json" for name in plan.datasets],
@@ -113,10 +100,11 @@ SOURCES: dict[str, Callable[..., list[str]]] = {
     # run times
     "timings": lambda plan, table: plan.timings.files(table),
     # one run, drawn
-    "trajectories": lambda plan, frame: [_pictured(plan, f"{TRAJECTORIES}/{frame}.csv")],
-    "weight_maps": _weight_maps,
+    "trajectories": lambda plan, frame: _pictured(plan, f"{TRAJECTORIES}/{frame}.csv"),
+    # that of the pictured run first
+    "weight_maps": lambda plan: _pictured(plan, f"{TRAJECTORIES}/weight_map.csv", *plan.seeds),
     "kernels": lambda plan, frame: [f"results/kernels/{frame}.csv"],
-    "coordinates": lambda plan, frame: [_pictured(plan, f"{COORDINATES}/{frame}.csv")],
+    "coordinates": lambda plan, frame: _pictured(plan, f"{COORDINATES}/{frame}.csv"),
     # the report itself, and the paper
     "table": lambda plan, name: [f"reports/tables/{name}.csv"],
     "tables": lambda plan: plan.report_files("tables", "csv", without=["claims", "page"]),
@@ -126,8 +114,8 @@ SOURCES: dict[str, Callable[..., list[str]]] = {
 
 
 FACTS: dict[str, Callable[..., Any]] = {
-    "gaps": lambda plan: plan.gaps,
-    "audit_gaps": lambda plan, *parts: [g for part in parts for g in plan.audited[part][1]],
+    "gaps": lambda plan: plan.main.gaps,
+    "audit_gaps": lambda plan, *parts: [g for part in parts for g in plan.audited[part].gaps],
     "experiment_gaps": lambda plan, *names: [
         gap
         for experiment in (plan.experiments[name] for name in names)
@@ -137,16 +125,15 @@ FACTS: dict[str, Callable[..., Any]] = {
         gap for name in names for gap in plan.experiments[name].gaps
     ],
     "experiment_methods": lambda plan, name: {
-        f"{p['dataset']}/n{p['n']}/{p['corruption']}": plan.methods_of(p)
-        for p in plan.experiments[name].problems
+        PROBLEM.format(**p): plan.methods_of(p) for p in plan.experiments[name].problems
     },
     "methods": lambda plan: list(plan.config["methods"]),
-    "methods_of": lambda plan, *names: list(
-        dict.fromkeys(m for p in _experiment_problems(plan, *names) for m in plan.methods_of(p))
+    "methods_of": lambda plan, *names: unique(
+        m for p in _of_experiments(plan, *names) for m in plan.methods_of(p)
     ),
     "defaults": lambda plan: plan.grid_defaults,
     "threads": lambda plan: plan.config["timings"]["threads"],
     "needed": lambda plan: [
-        (p["dataset"], p["n"], part_sizes(p["n"], plan.config["sizes"])) for p in plan.problems
+        (p["dataset"], p["n"], part_sizes(p["n"], plan.config["sizes"])) for p in plan.main.problems
     ],
 }

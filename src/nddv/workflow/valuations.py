@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from nddv.methods.registry import METHODS, VARIANT_READOUTS, get_method
 from nddv.methods.settings import effective, settings_key
@@ -16,7 +16,6 @@ from nddv.support.schemas import ConfigurationError
 
 PROBLEM = "{dataset}/n{n}/{corruption}"
 ADDRESS = f"{PROBLEM}/seed{{seed}}"
-AUDITED_PARTS = ("marginals", "retraining", "bridge")
 
 Problem = Mapping[str, Any]
 """``dataset``, ``n``, ``corruption``; perhaps its own ``methods``, ``resample`` and ``why``."""
@@ -25,9 +24,8 @@ Gap = Mapping[str, Any]
 """What cannot be run: a problem, perhaps a ``method`` of it, and the ``reason``."""
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """The problems of one table of detection, and those whose data set is not available."""
+class Experiment(NamedTuple):
+    """Problems whose data set is available, and the others as gaps."""
 
     problems: tuple[Problem, ...]
     gaps: tuple[Gap, ...]
@@ -51,8 +49,8 @@ class Valuations:
         """Kinds of sources; a user's own table is always allowed, since nothing replaces it."""
         return [*self.config["sources"], "file"]
 
-    def divide(self, problems: Iterable[Problem]) -> tuple[tuple[Problem, ...], tuple[Gap, ...]]:
-        """The problems whose data set is available, and as gaps, with the reason, the others."""
+    def divide(self, problems: Iterable[Problem]) -> Experiment:
+        """Tell the problems whose data set is available from the gaps, which get the reason."""
         available, gaps = [], []
         for problem in problems:
             name, encoder = split_name(problem["dataset"])
@@ -64,28 +62,25 @@ class Valuations:
             else:
                 about = {"title": entry.get("title", ""), "data": entry.get("data", "table")}
                 gaps.append({**problem, **about, "reason": reason})
-        return tuple(available), tuple(gaps)
+        return Experiment(tuple(available), tuple(gaps))
 
     @cached_property
-    def problems(self) -> tuple[Problem, ...]:
+    def main(self) -> Experiment:
         """The main problems."""
-        return self.divide(self.config["problems"])[0]
-
-    @cached_property
-    def gaps(self) -> tuple[Gap, ...]:
-        """The main problems whose data set is not available."""
-        return self.divide(self.config["problems"])[1]
+        return self.divide(self.config["problems"])
 
     @cached_property
     def curated(self) -> tuple[Problem, ...]:
         """The main problems that are retrained after points were removed or added."""
         up_to = self.config["curation"]["up_to"]
-        return tuple(problem for problem in self.problems if problem["n"] <= up_to)
+        return tuple(problem for problem in self.main.problems if problem["n"] <= up_to)
 
     @cached_property
-    def audited(self) -> dict[str, tuple[tuple[Problem, ...], tuple[Gap, ...]]]:
-        """The problems and the gaps of each part of the audits."""
-        parts = {part: self.config["audits"][part] for part in AUDITED_PARTS}
+    def audited(self) -> dict[str, Experiment]:
+        """The problems of each part of the audits."""
+        parts = {
+            part: self.config["audits"][part] for part in ("marginals", "retraining", "bridge")
+        }
         return {
             part: self.divide(grid_problems({**entry, "n": [entry["n"]]}))
             for part, entry in parts.items()
@@ -93,35 +88,24 @@ class Valuations:
 
     def audit_settings(self, part: str) -> dict[str, Any]:
         """The settings of a part of the audits, without what its problems are."""
-        about = ("datasets", "n", "corruptions")
-        return {k: v for k, v in self.config["audits"][part].items() if k not in about}
-
-    @property
-    def curation_settings(self) -> dict[str, Any]:
-        """How models are retrained after points were removed or added."""
-        about = ("up_to", "methods")
-        return {k: v for k, v in self.config["curation"].items() if k not in about}
+        return without(self.config["audits"][part], "datasets", "n", "corruptions")
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
         """The tables of detection by name: one for each n of the main problems, and the further."""
-        main = {problem["n"] for problem in self.config["problems"]}
+        main = self.config["problems"]
         tables = {
-            f"detection_n{n}": Experiment(
-                tuple(problem for problem in self.problems if problem["n"] == n),
-                tuple(gap for gap in self.gaps if gap["n"] == n),
-            )
-            for n in sorted(main)
+            f"detection_n{n}": [p for p in main if p["n"] == n]
+            for n in sorted({p["n"] for p in main})
         }
         for name, entry in self.config["experiments"].items():
-            grids = [problem for grid in entry["grids"] for problem in grid_problems(grid)]
-            tables[name] = Experiment(*self.divide(grids))
-        return tables
+            tables[name] = [problem for grid in entry["grids"] for problem in grid_problems(grid)]
+        return {name: self.divide(problems) for name, problems in tables.items()}
 
     @cached_property
     def datasets(self) -> list[str]:
         """Every data set that values are made for, those of the main problems first."""
-        return list(dict.fromkeys(address.partition("/")[0] for address in self.methods_by_problem))
+        return unique(address.partition("/")[0] for address in self.methods_by_problem)
 
     @cached_property
     def resampled(self) -> frozenset[str]:
@@ -159,11 +143,6 @@ class Valuations:
         meta = part_sizes(self.config["sensitivity"]["problem"]["n"], self.config["sizes"])["meta"]
         usual = {**effective(self.config["settings"], "nddv"), META_SIZE: meta}
         return {parameter: usual[parameter] for parameter in self.config["sensitivity"]["grid"]}
-
-    @property
-    def variant_readouts(self) -> list[str]:
-        """The readouts of the one fit of a variant."""
-        return list(VARIANT_READOUTS)
 
     @property
     def variants(self) -> list[str]:
@@ -218,22 +197,17 @@ class Valuations:
 
     def curated_methods(self, address: str) -> list[str]:
         """The methods that points are removed and added by: those of a main problem, or some."""
-        main = {PROBLEM.format(**p): self.methods_of(p) for p in reversed(self.problems)}
+        main = {PROBLEM.format(**p): self.methods_of(p) for p in reversed(self.main.problems)}
         names = main.get(address, list(VARIANT_READOUTS))
         return [name for name in names if name in self.config["curation"].get("methods", names)]
 
-    def values_of(
-        self, address: str, suffix: str, methods: Sequence[str] | None = None
-    ) -> list[str]:
-        """Files of the values of a problem, of all seeds; of all its methods, or of some."""
+    def values_of(self, address: str, suffix: str, curated: bool = False) -> list[str]:
+        """Files of the values of a problem, of all seeds; of all its methods, or of the curated."""
         if address not in self.methods_by_problem:
             raise ConfigurationError(f"{address} is in none of the parts of this configuration")
-        names = self.methods_by_problem[address] if methods is None else methods
-        return [
-            f"results/values/{address}/seed{seed}/{name}{suffix}"
-            for name in names
-            for seed in self.seeds
-        ]
+        names = self.curated_methods(address) if curated else self.methods_by_problem[address]
+        start = f"results/values/{address}/seed"
+        return [f"{start}{seed}/{name}{suffix}" for name in names for seed in self.seeds]
 
     def left_out(self, experiment: Experiment) -> list[Gap]:
         """Methods of a table that some of its problems are not valued by, with the reason."""
@@ -257,6 +231,11 @@ def grid_problems(grid: Mapping[str, Any]) -> list[Problem]:
         for n in grid["n"]
         for corruption in grid["corruptions"]
     ]
+
+
+def without(settings: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """All settings but some."""
+    return {key: value for key, value in settings.items() if key not in keys}
 
 
 def unique(names: Iterable[str]) -> list[str]:

@@ -12,31 +12,11 @@
 Each takes half a minute or less on one core; `nddv.reporting.figures.stability` draws each.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
-import pandas as pd
-
 from nddv.audit.stability.aggregate import frozen_aggregate
 from nddv.audit.stability.contraction import contraction
 from nddv.audit.stability.discretisation import discretisation
 from nddv.audit.stability.score_gap import score_gap_transfer
 from nddv.audit.stability.stationarity import stationarity
 
-CHECKS: dict[str, Callable[..., pd.DataFrame]] = {
-    "contraction": contraction,
-    "score_gap_transfer": score_gap_transfer,
-    "frozen_aggregate": frozen_aggregate,
-    "discretisation": discretisation,
-    "stationarity": stationarity,
-}
-
-__all__ = [
-    "CHECKS",
-    "contraction",
-    "discretisation",
-    "frozen_aggregate",
-    "score_gap_transfer",
-    "stationarity",
-]
+_CHECKS = (contraction, score_gap_transfer, frozen_aggregate, discretisation, stationarity)
+CHECKS = {check.__name__: check for check in _CHECKS}

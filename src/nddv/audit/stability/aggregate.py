@@ -8,7 +8,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from nddv.audit.stability.rates import with_slopes
 from nddv.audit.stability.setting import (
     LOSS,
     PATHS,
@@ -17,15 +16,29 @@ from nddv.audit.stability.setting import (
     REFERENCE,
     draw,
     fitted_run,
+    normal,
+    with_slopes,
 )
 from nddv.dynamics.adjoint import backward
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import rollout
 from nddv.dynamics.population import encode, population_path
 from nddv.dynamics.seeds import derive, generator
-from nddv.dynamics.training import Run
 
 POINTS = 300  # to which the flow is fitted
+
+
+def _along_paths(gap: Tensor) -> Tensor:
+    """Root mean square over the probes of the largest distance along the path, of (S, P, W)."""
+    return gap.norm(dim=2).amax(0).square().mean().sqrt()
+
+
+MEASURES = {
+    "aggregate": lambda gap: gap.norm(dim=1).max(),
+    "state": _along_paths,
+    "co-state": _along_paths,
+    "score": lambda gap: gap.abs().mean(),
+}
 
 
 def frozen_aggregate(
@@ -63,54 +76,30 @@ def frozen_aggregate(
     """
     run = fitted_run(seed, POINTS, reweighting="none")
     x, y = draw(probes, derive(seed, PROBE))
-    x0 = encode(run.flow, run.flow.unpack(run.flat).encoder, run.data.rows.like(x))
-    shape = (run.flow.steps, *x0.shape)
-    noise = torch.randn(shape, generator=generator(seed, PATHS), dtype=x0.dtype)
+    flow, params, rows = run.flow, run.flow.unpack(run.flat), run.data.rows
+    x0 = encode(flow, params.encoder, rows.like(x))
+    noise = normal(x0, generator(seed, PATHS), flow.steps)
 
     def driven(count: int, *address: int) -> dict[str, Tensor]:
-        aggregates = population_aggregates(run, count, derive(seed, *address))
-        return _driven(run, x0, y, noise, aggregates)
+        """What the probes do along the aggregate path of new points; times come first."""
+        own = derive(seed, *address)
+        moving = rows.like(draw(count, own)[0])
+        aggregates = population_path(flow, params, moving, own, lambda s, x: x.mean(0))[1]
+        path = rollout(flow, params.controls, x0, noise, aggregates=aggregates)
+        end = terminal(params.head, path.states[-1], y, LOSS)
+        costates = backward(flow, params.controls, path, -end.gradients).costates
+        return {
+            "aggregate": torch.stack(aggregates),
+            "state": torch.stack(path.states),
+            "co-state": torch.stack(costates),
+            "score": (path.states[-1] * costates[-1]).sum(1),
+        }
 
     limit = driven(reference, REFERENCE)
-    rows = [
-        {"quantity": name, "n": n, "repetition": k, "error": error}
+    errors = [
+        {"quantity": name, "n": n, "repetition": k, "error": float(MEASURES[name](limit[name] - x))}
         for n in sizes
         for k in range(repetitions)
-        for name, error in _errors(limit, driven(n, POPULATION, n, k)).items()
+        for name, x in driven(n, POPULATION, n, k).items()
     ]
-    return with_slopes(pd.DataFrame(rows), "quantity", "n", "error")
-
-
-def population_aggregates(run: Run, count: int, seed: int) -> list[Tensor]:
-    """The path μ_0 … μ_{S−1}, (W,) each, of `count` new points that all have weight 1."""
-    rows = run.data.rows.like(draw(count, seed)[0])
-    params = run.flow.unpack(run.flat)
-    return population_path(run.flow, params, rows, seed, lambda s, x: x.mean(0))[1]
-
-
-def _driven(
-    run: Run, x0: Tensor, y: Tensor, noise: Tensor, aggregates: list[Tensor]
-) -> dict[str, Tensor]:
-    """States, co-states and scores of the probes along an aggregate path; times come first."""
-    params = run.flow.unpack(run.flat)
-    path = rollout(run.flow, params.controls, x0, noise, aggregates=aggregates)
-    end = terminal(params.head, path.states[-1], y, LOSS)
-    costates = backward(run.flow, params.controls, path, -end.gradients).costates
-    return {
-        "aggregate": torch.stack(aggregates),
-        "state": torch.stack(path.states),
-        "co-state": torch.stack(costates),
-        "score": (path.states[-1] * costates[-1]).sum(1),
-    }
-
-
-def _errors(limit: dict[str, Tensor], probes: dict[str, Tensor]) -> dict[str, float]:
-    gap = {name: limit[name] - probes[name] for name in limit}
-    return {
-        "aggregate": float(gap["aggregate"].norm(dim=1).max()),
-        **{
-            name: float(gap[name].norm(dim=2).amax(0).square().mean().sqrt())
-            for name in ("state", "co-state")
-        },
-        "score": float(gap["score"].abs().mean()),
-    }
+    return with_slopes(pd.DataFrame(errors), "quantity", "n", "error")

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nddv.audit.stability.setting import PATHS, blocks, fitted_run, roll_copies
+from nddv.audit.stability.setting import PATHS, fitted_run, normal, populations
 from nddv.dynamics.flow import Flow, rollout
 from nddv.dynamics.population import encode
 from nddv.dynamics.seeds import generator
@@ -76,33 +76,47 @@ def contraction(
     run = fitted_run(seed, points, steps=steps, diffusion=diffusion)
     params = run.flow.unpack(run.flat)
     x0, mass = encode(run.flow, params.encoder, run.data.rows), run.weights()
-    ends, group = extreme_pairs(x0), _smallest_class(run.data.y)
-    noise = torch.randn((steps, *x0.shape), generator=generator(seed, PATHS), dtype=x0.dtype)
+    sizes = torch.bincount(run.data.y)
+    group = run.data.y == sizes.where(sizes > 0, len(x0)).argmin()
+    pairs, noise = extreme_pairs(x0), normal(x0, generator(seed, PATHS), steps)
     outputs = rollout(run.flow, params.controls, x0, noise, mass=mass).outputs
     shared = [[u.mean(0)] for u in outputs]
+    times = np.linspace(0.0, run.flow.horizon, steps + 1)
 
-    def simulate(flow: Flow, controls: Sequence[Sequence[Tensor]], address: int) -> pd.DataFrame:
+    def simulate(
+        control: str, flow: Flow, controls: Sequence[Sequence[Tensor]], address: int
+    ) -> pd.DataFrame:
         draws = generator(seed, PATHS, address)
-        parts = []
-        for size in blocks(copies, BLOCK):
-            shape = (steps, size, *x0.shape)
-            noise = torch.randn(shape, generator=draws, dtype=x0.dtype)
-            states = torch.stack(roll_copies(flow, controls, x0, mass, noise))
-            parts.append(relative_squares(states, ends, group))
-        return _summary(torch.cat(parts, dim=2), flow)
+        simulated = populations(flow, controls, x0, mass, copies, BLOCK, draws)
+        parts = [relative_squares(torch.stack(states), pairs, group) for states in simulated]
+        squares = torch.cat(parts, dim=2)
+        return pd.DataFrame(
+            {
+                "control": control,
+                "interaction": flow.interaction,
+                "quantity": np.repeat([FAR, NEAR, GROUP], steps + 1),
+                "time": np.tile(flow.dt * np.arange(steps + 1), 3),
+                "measured": squares.mean(2).flatten().numpy(),
+                "stderr": (squares.std(2) / copies**0.5).flatten().numpy(),
+                "euler": np.nan,
+                "continuous": np.nan,
+            }
+        )
 
+    start = relative_squares(x0.view(1, 1, *x0.shape), pairs, group).flatten().numpy()
+    # half of a pair's noise, times 1/n_g − 1/N (Eq. group_mean_state_contraction)
+    share = np.array([1.0, 1.0, 0.5 * (1 / int(group.sum()) - 1 / len(x0))])
+    frobenius = run.flow.diffusion**2 * run.flow.width
     frames = []
     for k, a in enumerate(interactions):
         flow = replace(run.flow, control="open_loop", interaction=a)
-        measured = simulate(flow, shared, k + 1)
-        expected = _expected(flow, x0, ends, group)
-        frames.append(measured.assign(control="shared", **expected))
-    fitted = simulate(run.flow, params.controls, len(interactions) + 1)
-    frames.append(fitted.assign(control="fitted", euler=np.nan, continuous=np.nan))
-    columns = ["control", "interaction", "quantity", "time"]
-    return pd.concat(frames, ignore_index=True)[
-        [*columns, "measured", "stderr", "euler", "continuous"]
-    ]
+        frame = simulate("shared", flow, shared, k + 1)
+        forms = euler_decay_and_noise(a, flow.dt, steps), decay_and_noise(a, times)
+        for form, (decay, spread) in zip(("euler", "continuous"), forms, strict=True):
+            frame[form] = (np.outer(start, decay) + np.outer(share, spread) * frobenius).ravel()
+        frames.append(frame)
+    frames.append(simulate("fitted", run.flow, params.controls, len(interactions) + 1))
+    return pd.concat(frames, ignore_index=True)
 
 
 def extreme_pairs(x0: Tensor) -> dict[str, tuple[int, int]]:
@@ -122,43 +136,3 @@ def relative_squares(states: Tensor, pairs: dict[str, tuple[int, int]], group: T
     differences = [states[:, :, i] - states[:, :, j] for i, j in (pairs[FAR], pairs[NEAR])]
     differences.append(states[:, :, group].mean(2) - states.mean(2))
     return torch.stack(differences).square().sum(3)
-
-
-def _smallest_class(y: Tensor) -> Tensor:
-    counts = torch.bincount(y)
-    counts[counts == 0] = len(y)
-    return y == counts.argmin()
-
-
-def _summary(squares: Tensor, flow: Flow) -> pd.DataFrame:
-    """Means and standard errors over the copies of (3, S+1, copies) squares, as rows."""
-    quantities, times, copies = squares.shape
-    return pd.DataFrame(
-        {
-            "interaction": flow.interaction,
-            "quantity": np.repeat([FAR, NEAR, GROUP], times),
-            "time": np.tile(flow.dt * np.arange(times), quantities),
-            "measured": squares.mean(2).flatten().numpy(),
-            "stderr": (squares.std(2) / copies**0.5).flatten().numpy(),
-        }
-    )
-
-
-def _expected(
-    flow: Flow, x0: Tensor, pairs: dict[str, tuple[int, int]], group: Tensor
-) -> dict[str, NDArray[np.float64]]:
-    """The two closed forms, in the order of `_summary`."""
-    start = relative_squares(x0.view(1, 1, *x0.shape), pairs, group).flatten().numpy()
-    members = int(group.sum())
-    # half of a pair's noise, times 1/n_g − 1/N (Eq. group_mean_state_contraction)
-    share = np.array([1.0, 1.0, 0.5 * (1 / members - 1 / len(x0))])
-    frobenius = flow.diffusion**2 * flow.width
-    a, times = flow.interaction, np.linspace(0.0, flow.horizon, flow.steps + 1)
-    forms = {
-        "euler": euler_decay_and_noise(a, flow.dt, flow.steps),
-        "continuous": decay_and_noise(a, times),
-    }
-    return {
-        name: (np.outer(start, decay) + np.outer(share, noise) * frobenius).ravel()
-        for name, (decay, noise) in forms.items()
-    }

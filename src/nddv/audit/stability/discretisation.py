@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from math import nan
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
-from nddv.audit.stability.rates import with_slopes
-from nddv.audit.stability.setting import PATHS, fitted_run, roll_copies, terminal_scores
-from nddv.dynamics.flow import Flow
+from nddv.audit.stability.setting import (
+    PATHS,
+    fitted_run,
+    normal,
+    roll_copies,
+    terminal_scores,
+    with_slopes,
+)
 from nddv.dynamics.population import encode
 from nddv.dynamics.seeds import generator
 
@@ -69,104 +74,56 @@ def discretisation(
         raise ValueError(f"choose a reference that all refinements divide: {reference}")
     run = fitted_run(seed, points, diffusion=diffusion)
     params = run.flow.unpack(run.flat)
-    x0 = encode(run.flow, params.encoder, run.data.rows)
-    population = _Population(run.flow, params.controls, params.head, x0, run.weights(), run.data.y)
-    rows: list[dict[str, object]] = []
-    biases = []
+    x0, mass = encode(run.flow, params.encoder, run.data.rows), run.weights()
+    rows: list[tuple[str, str, float, int, float, float]] = []
+    biases, sampled = [], []
+
+    def noise(parts: int, count: int, *address: int) -> Tensor:
+        return normal(x0, generator(seed, PATHS, *address), run.flow.steps * parts, count)
+
+    def end(parts: int, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Terminal states (b, N, W) and scores (b, N), with every step divided into parts."""
+        fine = replace(run.flow, steps=run.flow.steps * parts)
+        controls = [control for control in params.controls for _ in range(parts)]
+        x = roll_copies(fine, controls, x0, mass, noise)[-1]
+        return x, terminal_scores(params.head, x, run.data.y)
+
     for k in range(repetitions):
-        noise = population.noise(reference, copies, generator(seed, PATHS, REFINED, k))
-        limit = population.end(reference, noise)
+        fine = noise(reference, copies, REFINED, k)
+        limit, limit_scores = end(reference, fine)
         for r in refinements:
-            end = population.end(r, coarsen(noise, reference // r))
-            gap = limit.scores - end.scores
+            states, scores = end(r, coarsen(fine, reference // r))
+            gap = limit_scores - scores
             errors = {
-                "state": (limit.states - end.states).square().sum(2).mean(),
+                "state": (limit - states).square().sum(2).mean(),
                 "score": gap.square().mean(),
                 "expected score": gap.mean(0).square().mean(),
             }
             x = run.flow.dt / r
-            rows += [_row("time step", name, x, k, square) for name, square in errors.items()]
-        biases.append((limit.scores - population.end(1, coarsen(noise, reference)).scores).mean(0))
-    rows += _sampling_rows(population, trajectories, draws, torch.stack(biases), seed)
-    frame = pd.DataFrame(rows).sort_values(["axis", "quantity"], kind="stable", ignore_index=True)
+            rows += [("time step", name, x, k, float(e) ** 0.5, nan) for name, e in errors.items()]
+        biases.append((limit_scores - end(1, coarsen(fine, reference))[1]).mean(0))
+        sampled.append(end(1, noise(1, draws, SAMPLED, k))[1])
+    # Means of h(X_T) − h(X_S) along common Brownian paths turn the precise expectation at Δt = T/3
+    # into one for Δt → 0, with far less noise than new fine paths.
+    bias, scores = torch.stack(biases).mean(0), torch.stack(sampled)
+    expected = scores.mean((0, 1))
+    spread = float((scores - expected).square().mean().sqrt())
+    for m in trajectories:
+        gaps = scores.unflatten(1, (-1, m)).mean(2) - expected
+        # the expectation is a mean that contains these draws
+        apart = 1 - m / (draws * repetitions)
+        for k, gap in enumerate(gaps):
+            error = float(gap.square().mean() / apart) ** 0.5
+            rows.append(("trajectories", "sampling", m, k, error, spread / m**0.5))
+            error = float((gap - bias).square().mean()) ** 0.5
+            rows.append(("trajectories", "total", m, k, error, nan))
+    frame = pd.DataFrame(rows, columns=["axis", "quantity", "x", "repetition", "error", "theory"])
+    frame = frame.sort_values(["axis", "quantity"], kind="stable", ignore_index=True)
     frame = with_slopes(frame, "quantity", "x", "error")
-    frame.loc[frame["quantity"] == "total", ["slope", "slope_stderr"]] = np.nan
+    frame.loc[frame["quantity"] == "total", ["slope", "slope_stderr"]] = nan
     return frame
 
 
 def coarsen(noise: Tensor, parts: int) -> Tensor:
     """Standard normal increments (S/parts, …) of the same Brownian path as fine ones (S, …)."""
     return noise.unflatten(0, (-1, parts)).sum(1) / parts**0.5
-
-
-@dataclass(frozen=True)
-class _End:
-    """Terminal states (b, N, W) and scores (b, N) of b paths."""
-
-    states: Tensor
-    scores: Tensor
-
-
-@dataclass(frozen=True)
-class _Population:
-    """A fitted flow and the points that move by it."""
-
-    flow: Flow
-    controls: Sequence[Sequence[Tensor]]
-    head: Sequence[Tensor]
-    x0: Tensor
-    mass: Tensor
-    y: Tensor
-
-    def noise(self, refinement: int, copies: int, draws: torch.Generator) -> Tensor:
-        shape = (self.flow.steps * refinement, copies, *self.x0.shape)
-        return torch.randn(shape, generator=draws, dtype=self.x0.dtype)
-
-    def end(self, refinement: int, noise: Tensor) -> _End:
-        """Move along this noise, with every step divided into `refinement` parts."""
-        fine = replace(self.flow, steps=self.flow.steps * refinement)
-        controls = [control for control in self.controls for _ in range(refinement)]
-        x = roll_copies(fine, controls, self.x0, self.mass, noise)[-1]
-        return _End(x, terminal_scores(self.head, x, self.y))
-
-
-def _sampling_rows(
-    population: _Population, trajectories: Sequence[int], draws: int, biases: Tensor, seed: int
-) -> list[dict[str, object]]:
-    """Errors of means over M trajectories, for every repetition in turn.
-
-    biases: (repetitions, N), means of h(X_T) − h(X_S) along common Brownian paths. They turn the
-    precise expectation at Δt = T/3 into one for Δt → 0, with far less noise than new fine paths.
-    """
-    repetitions = len(biases)
-    scores = torch.stack(
-        [
-            population.end(1, population.noise(1, draws, generator(seed, PATHS, SAMPLED, k))).scores
-            for k in range(repetitions)
-        ]
-    )
-    expected = scores.mean((0, 1))
-    spread = float((scores - expected).square().mean().sqrt())
-    rows = []
-    for m in trajectories:
-        means = scores.unflatten(1, (-1, m)).mean(2)
-        # the expectation is a mean that contains these draws
-        apart = 1 - m / (draws * repetitions)
-        for k in range(repetitions):
-            square = (means[k] - expected).square().mean() / apart
-            sampling = _row("trajectories", "sampling", m, k, square)
-            rows.append({**sampling, "theory": spread / m**0.5})
-            square = (means[k] - expected - biases.mean(0)).square().mean()
-            rows.append(_row("trajectories", "total", m, k, square))
-    return rows
-
-
-def _row(axis: str, quantity: str, x: float, repetition: int, square: Tensor) -> dict[str, object]:
-    return {
-        "axis": axis,
-        "quantity": quantity,
-        "x": x,
-        "repetition": repetition,
-        "error": float(square) ** 0.5,
-        "theory": np.nan,
-    }

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nddv.audit.stability.contraction import decay_and_noise, euler_decay_and_noise
-from nddv.audit.stability.setting import PATHS, blocks, fitted_run, roll_copies
+from nddv.audit.stability.setting import PATHS, fitted_run, populations
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.population import encode
 from nddv.dynamics.seeds import generator
@@ -129,7 +129,10 @@ def score_gap_transfer(
     rows: list[dict[str, object]] = []
     for k, a in enumerate(interactions):
         flow = replace(run.flow, control="open_loop", interaction=a, steps=steps)
-        x = _terminal_states(flow, x0, mass, copies, generator(seed, PATHS, k))
+        idle = [[x0.new_zeros(flow.width)]] * steps  # no control
+        draws = generator(seed, PATHS, k)
+        moved = populations(flow, idle, x0, mass, copies, BLOCK, draws)
+        x = torch.cat([states[-1] for states in moved])
         distances = expected_distances(flow, x0)
         for kind, score_map in maps.items():
             rows += [{"map": kind, "interaction": a, **r} for r in _gaps(score_map, x, *distances)]
@@ -182,15 +185,3 @@ def expected_distances(flow: Flow, x0: Tensor) -> tuple[Tensor, Tensor]:
         return (decay * squares + noise * frobenius).sqrt().fill_diagonal_(0.0)
 
     return distances(continuous), distances(euler)
-
-
-def _terminal_states(
-    flow: Flow, x0: Tensor, mass: Tensor, copies: int, draws: torch.Generator
-) -> Tensor:
-    """X_T, (copies, N, W), of the flow without control."""
-    idle = [[x0.new_zeros(flow.width)]] * flow.steps
-    ends = []
-    for size in blocks(copies, BLOCK):
-        noise = torch.randn((flow.steps, size, *x0.shape), generator=draws, dtype=x0.dtype)
-        ends.append(roll_copies(flow, idle, x0, mass, noise)[-1])
-    return torch.cat(ends)

@@ -1,4 +1,4 @@
-"""What the checks share: points from one law, a flow fitted to some of them, and many paths.
+"""What the checks share: points from one law, a flow fitted to some, many paths, and rates.
 
 The points are 2dplanes (any number can be drawn), with three classes of about 50, 30 and 20 %. The
 flow is small, so thousands of paths take seconds. It has more noise than the library's default, so
@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from nddv.dynamics.costs import terminal
@@ -51,9 +52,24 @@ def fitted_run(seed: int, points: int, **changes: Any) -> Run:
     return train(flow, Training.of(settings), data, seed)
 
 
-def blocks(copies: int, block: int) -> Iterator[int]:
-    """Sizes of consecutive blocks that add up to `copies`, none above `block`."""
-    return (min(block, copies - done) for done in range(0, copies, block))
+def normal(x0: Tensor, draws: torch.Generator, *shape: int) -> Tensor:
+    """Standard normal numbers (*shape, N, W) for points that start at x0 (N, W)."""
+    return torch.randn((*shape, *x0.shape), generator=draws, dtype=x0.dtype)
+
+
+def populations(
+    flow: Flow,
+    controls: Sequence[Sequence[Tensor]],
+    x0: Tensor,
+    mass: Tensor,
+    copies: int,
+    block: int,
+    draws: torch.Generator,
+) -> Iterator[list[Tensor]]:
+    """States of `copies` independent populations (`roll_copies`), at most `block` at once."""
+    for done in range(0, copies, block):
+        noise = normal(x0, draws, flow.steps, min(block, copies - done))
+        yield roll_copies(flow, controls, x0, mass, noise)
 
 
 def roll_copies(
@@ -80,3 +96,31 @@ def terminal_scores(head: Sequence[Tensor], x: Tensor, y: Tensor) -> Tensor:
     flat = x.flatten(0, 1)
     end = terminal(head, flat, y.repeat(len(x)), LOSS)
     return (flat * end.gradients).sum(1).view(x.shape[:2])
+
+
+def fitted_slope(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
+    """Least-squares slope of log y against log x, and its standard error.
+
+    x, y: (m,) positive numbers, m ≥ 3. Every repetition is a point. The standard error assumes that
+    the scatter about the line is independent from point to point.
+    """
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if x.shape != y.shape or x.ndim != 1 or len(x) < 3:
+        raise ValueError(
+            f"a slope needs at least 3 pairs: x has shape {x.shape} and y has shape {y.shape}"
+        )
+    if not (np.isfinite(x) & np.isfinite(y) & (x > 0) & (y > 0)).all():
+        raise ValueError("a slope on logarithmic axes needs positive, finite x and y")
+    u, v = np.log(x) - np.log(x).mean(), np.log(y) - np.log(y).mean()
+    if np.allclose(u, 0):
+        raise ValueError("all x are equal: a slope needs at least 2 different ones")
+    slope = float(u @ v / (u @ u))
+    residual = v - slope * u
+    return slope, float(np.sqrt(residual @ residual / (len(x) - 2) / (u @ u)))
+
+
+def with_slopes(frame: pd.DataFrame, by: str, x: str, y: str) -> pd.DataFrame:
+    """Add `slope` and `slope_stderr` of y against x, fitted for each value of column `by`."""
+    fits = {name: fitted_slope(part[x], part[y]) for name, part in frame.groupby(by, sort=False)}
+    slopes, errors = zip(*frame[by].map(fits), strict=True)
+    return frame.assign(slope=slopes, slope_stderr=errors)

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.func import grad, grad_and_value, jvp, vmap
 
-from nddv.audit.stability.rates import with_slopes
-from nddv.audit.stability.setting import LOSS, PATHS, fitted_run
-from nddv.dynamics.reweighting import Batch, MetaProblem
+from nddv.audit.stability.setting import LOSS, PATHS, fitted_run, normal, with_slopes
+from nddv.dynamics.adjoint import Batch
+from nddv.dynamics.reweighting import MetaProblem
 from nddv.dynamics.seeds import generator
 
 POINTS, EPOCHS = 64, 2  # one batch; trained long enough for the signals to tell points apart
@@ -128,24 +128,22 @@ def stationarity(
     for count in steps:
         rate = min(1.0, (full_rate_steps / count) ** 0.5) / (4 * curvature)
         draws = generator(seed, PATHS, GRADIENT_NOISE, count)
-        outcome = _descend(objective, count, rate, beta, sigma, draws)
-        least = min(least, outcome.least_value)
-        for (name, k, _, sd), squares, biases in zip(
-            chains, outcome.squares.T, outcome.bias_squares.T, strict=True
-        ):
-            rows.append(
-                {
-                    "gradient": name,
-                    "steps": count,
-                    "repetition": k,
-                    "rate": rate,
-                    "mean_square": float(squares.mean()),
-                    "least_square": float(squares.min()),
-                    "start_square": size**2,
-                    "bias_square": float(biases.mean()),
-                    "noise_square": sd**2,
-                }
-            )
+        squares, biases, lowest = _descend(objective, count, rate, beta, sigma, draws)
+        least = min(least, lowest)
+        rows += [
+            {
+                "gradient": name,
+                "steps": count,
+                "repetition": k,
+                "rate": rate,
+                "mean_square": float(squares[:, c].mean()),
+                "least_square": float(squares[:, c].min()),
+                "start_square": size**2,
+                "bias_square": float(biases[:, c].mean()),
+                "noise_square": sd**2,
+            }
+            for c, (name, k, _, sd) in enumerate(chains)
+        ]
     frame = pd.DataFrame(rows)
     descent = 2 * (float(value) - least) / (frame["steps"] * frame["rate"])
     frame["floor"] = 4 * frame["bias_square"]
@@ -158,39 +156,17 @@ def surrogate(seed: int, penalty: float) -> Surrogate:
     run = fitted_run(seed, POINTS, epochs=EPOCHS, control="open_loop")
     flow, data, training = run.flow, run.data, run.training
     draws = generator(seed, PATHS, NOISE)
-    shape = (flow.steps, POINTS, flow.width)
+    states = run.flat.new_empty(POINTS, flow.width)
     train, meta = (
-        Batch(
-            rows.take(slice(POINTS)),
-            y[:POINTS],
-            torch.randn(shape, generator=draws, dtype=run.flat.dtype),
-        )
+        Batch(rows.take(slice(POINTS)), y[:POINTS], normal(states, draws, flow.steps))
         for rows, y in ((data.rows, data.y), (data.meta_rows, data.meta_y))
     )
-    problem = MetaProblem(
-        flow,
-        run.weight_map,
-        run.flat,
-        train,
-        run.signals,
-        meta,
-        training.learning_rate,
-        training.clip,
-        LOSS,
-        training.pairing,
-    )
+    fitted = (flow, run.weight_map, run.flat, train, run.signals, meta)
+    settings = (training.learning_rate, training.clip, LOSS, training.pairing)
+    problem = MetaProblem(*fitted, *settings)
     inner = problem.inner(run.theta)
     hat, aggregates = problem.ahead(inner.gradient), inner.path.aggregates
     return Surrogate(problem, run.theta, hat, aggregates, penalty)
-
-
-@dataclass(frozen=True)
-class _Descent:
-    """‖∇J‖² and ‖bias‖² of R chains of K steps, (K, R) each; and the smallest J of all."""
-
-    squares: Tensor
-    bias_squares: Tensor
-    least_value: float
 
 
 def _descend(
@@ -200,10 +176,11 @@ def _descend(
     beta: Tensor,
     sigma: Tensor,
     draws: torch.Generator,
-) -> _Descent:
+) -> tuple[Tensor, Tensor, float]:
     """Chains z^{k+1} = z^k − η(∇J + bias + noise), side by side; the last has the frozen adjoint.
 
-    beta, sigma: (R, 1) norms of bias and noise.
+    beta, sigma: (R, 1) norms of bias and noise. Returns ‖∇J‖² and ‖bias‖², (K, R) each, and the
+    smallest J of all.
     """
     evaluate = vmap(grad_and_value(objective))
     z = objective.start.repeat(len(beta), 1)
@@ -218,7 +195,7 @@ def _descend(
         least = min(least, float(value.min()))
         noise = torch.randn(z.shape, generator=draws, dtype=z.dtype) / z.shape[1] ** 0.5
         z = z - rate * (gradient + bias + sigma * noise)
-    return _Descent(torch.stack(squares), torch.stack(bias_squares), least)
+    return torch.stack(squares), torch.stack(bias_squares), least
 
 
 def _largest_curvature(objective: Surrogate, draws: torch.Generator) -> float:

@@ -113,6 +113,4 @@ def stored_network(weights: Mapping[str, torch.Tensor]) -> EfficientNetLite0:
         parts = [weights[f"{prefix}{norm}.{part}"] for part in TORCH_NORM]
         return weights[f"{prefix}{convolution}.weight"], torch.zeros(()), *parts
 
-    with torch.device("meta"):
-        network = EfficientNetLite0()
-    return assign_folded(network, stored, EPSILON)
+    return assign_folded(EfficientNetLite0, stored, EPSILON)

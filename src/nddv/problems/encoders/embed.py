@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,9 @@ def embed(
     store, name = Path(store), label or "the data"
     embedded = np.empty((len(items), dimension), dtype=np.float16)
     missing: list[tuple[Path, range]] = []
-    for number, start in enumerate(range(0, len(items), shard_rows)):
+    for start in range(0, len(items), shard_rows):
         rows = range(start, min(start + shard_rows, len(items)))
-        path = store / f"{number:05d}.npz"
+        path = store / f"{start // shard_rows:05d}.npz"
         stored = _load_shard(path, (len(rows), dimension))
         if stored is None:
             missing.append((path, rows))
@@ -65,9 +66,8 @@ def embed(
         return [items[row] for row in shard[1]]
 
     done = len(items) - sum(len(rows) for _, rows in missing)
-    with tqdm(
-        total=len(items), initial=done, desc=label or None, unit="row", disable=not progress
-    ) as bar:
+    shown = {"desc": label or None, "unit": "row", "disable": not progress}
+    with tqdm(total=len(items), initial=done, **shown) as bar:
         for (path, rows), batch in zip(missing, ahead(read, missing), strict=True):
             try:
                 shard = _as_float16(encode(batch), rows, dimension)
@@ -84,12 +84,10 @@ def _load_shard(path: Path, shape: tuple[int, int]) -> NDArray[np.float16] | Non
     """Read a shard; None if it must be computed."""
     if not path.exists():
         return None
-    try:
+    with suppress(ValueError, KeyError):
         shard = load_arrays(path)["rows"]
         if shard.shape == shape and shard.dtype == np.float16 and np.isfinite(shard).all():
             return shard
-    except (ValueError, KeyError):
-        pass
     warnings.warn(f"{path} is damaged or of another shape: computed again", stacklevel=3)
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -109,8 +110,7 @@ def torchvision_resnet50(folder: Path, device: str, *, batch_size: int = 16) -> 
     folder : holds, at any depth, one ``resnet50-*.pth``.
     """
 
-    def prepare(picture: Picture) -> torch.Tensor:
-        # torchvision resizes in whole grey levels.
+    def prepare(picture: Picture) -> torch.Tensor:  # torchvision resizes in whole grey levels
         return standardise(resize_and_crop(picture, 256, SIDE).round())
 
     network = torchvision_network(read_pth(find_one(folder, "resnet50-*.pth")))
@@ -126,9 +126,7 @@ def keras_network(arrays: Mapping[str, np.ndarray]) -> ResNet50:
         parts = [arrays[f"{norm}/{part}"] for part in KERAS_NORM]
         return tuple(map(torch.from_numpy, (kernel, arrays[f"{convolution}/bias"], *parts)))
 
-    with torch.device("meta"):
-        network = ResNet50(stride_at="1x1")
-    return assign_folded(network, stored, KERAS_EPSILON)
+    return assign_folded(partial(ResNet50, stride_at="1x1"), stored, KERAS_EPSILON)
 
 
 def torchvision_network(weights: Mapping[str, torch.Tensor]) -> ResNet50:
@@ -141,9 +139,7 @@ def torchvision_network(weights: Mapping[str, torch.Tensor]) -> ResNet50:
         parts = [weights[f"{norm}.{part}"] for part in TORCH_NORM]
         return weights[f"{convolution}.weight"], torch.zeros(()), *parts
 
-    with torch.device("meta"):
-        network = ResNet50(stride_at="3x3")
-    return assign_folded(network, stored, TORCHVISION_EPSILON)
+    return assign_folded(partial(ResNet50, stride_at="3x3"), stored, TORCHVISION_EPSILON)
 
 
 def read_tensorflow_js(path: Path) -> dict[str, np.ndarray]:

@@ -37,12 +37,9 @@ def mean_pooled_transformer(
         raise ImportError(f"{error}; documents need it: pip install 'nddv[encode]'") from error
     logging.disable_progress_bar()  # of the loading, which takes a moment
     model_folder = find_one(folder, "model.safetensors").parent
-    tokenizer = AutoTokenizer.from_pretrained(
-        model_folder, local_files_only=True, trust_remote_code=False
-    )
-    model = AutoModel.from_pretrained(
-        model_folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
-    )
+    closed = {"local_files_only": True, "trust_remote_code": False}
+    tokenizer = AutoTokenizer.from_pretrained(model_folder, **closed)
+    model = AutoModel.from_pretrained(model_folder, **closed, use_safetensors=True)
     model = model.eval().to(device, torch.float32)
     if max_tokens > tokenizer.model_max_length:
         raise ValueError(
@@ -59,13 +56,8 @@ def mean_pooled_transformer(
         batches = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
 
         def tokenise(batch: NDArray[np.int64]) -> dict[str, torch.Tensor]:
-            return tokenizer(
-                [documents[i] for i in batch],
-                padding=True,
-                truncation=True,
-                max_length=max_tokens,
-                return_tensors="pt",
-            )
+            cut = {"padding": True, "truncation": True, "max_length": max_tokens}
+            return tokenizer([documents[i] for i in batch], **cut, return_tensors="pt")
 
         rows = np.empty((len(documents), model.config.hidden_size), dtype=np.float32)
         with torch.inference_mode():

@@ -30,24 +30,25 @@ def read_pth(path: Path) -> dict[str, torch.Tensor]:
     With ``weights_only`` torch's restricted reader accepts only tensors and plain containers, so no
     code in the file can run. The SHA-256 of the file was compared when it was fetched.
     """
-    state: dict[str, torch.Tensor] = torch.load(path, map_location="cpu", weights_only=True)
-    return state
+    return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def assign_folded(
-    network: Network, stored: Callable[[str], tuple[torch.Tensor, ...]], epsilon: float
+    make: Callable[[], Network], stored: Callable[[str], tuple[torch.Tensor, ...]], epsilon: float
 ) -> Network:
-    """Give every convolution of a network its stored kernel with its batch norm folded in.
+    """Make a network and give every convolution its stored kernel, its batch norm folded in.
 
     scale·(kernel∗x + bias − mean)/√(variance + ε) + shift is again a convolution with a bias. So a
     trained network needs no batch norm.
 
     Parameters
     ----------
-    network : made on the device "meta", so that no weights were drawn in vain.
+    make : makes the network, on the device "meta", so that no weights are drawn in vain.
     stored : name of a convolution -> kernel (out, in, h, w), bias, scale, shift, mean and variance,
         (out,) each.
     """
+    with torch.device("meta"):
+        network = make()
     state = {}
     for name, module in network.named_modules():
         if not isinstance(module, nn.Conv2d):

@@ -25,14 +25,10 @@ from nddv.problems.fetch.errors import ArchiveError, UnsafeArchive
 
 COPY_BYTES = 1 << 20
 SHOWN_NAMES = 5
+# RuntimeError is zipfile's for a member that is encrypted, or compressed in an unknown way.
 _DAMAGE = (
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    gzip.BadGzipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    RuntimeError,  # zipfile's for a member that is encrypted, or compressed in an unknown way
+    *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError),
+    *(EOFError, RuntimeError),
 )
 _ZIP_KINDS = (0, stat.S_IFREG, stat.S_IFDIR)  # 0: written on a system that stores no kind
 
@@ -139,13 +135,7 @@ def _read_to_end(source: tarfile.TarFile) -> None:
 
 def check_name(name: str, archive: str) -> None:
     """Refuse a name that could lead out of its folder, on any system."""
-    if (
-        name.startswith("/")
-        or "\\" in name
-        or "\0" in name
-        or ".." in name.split("/")
-        or re.match("[A-Za-z]:", name)
-    ):
+    if re.match(r"/|[A-Za-z]:", name) or {"\\", "\0"} & set(name) or ".." in name.split("/"):
         raise UnsafeArchive(f"{archive} has a member that leads out of its folder: {name!r}")
 
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -58,32 +58,22 @@ def cached(
                     f"the cached files in {entry} are refused and fetched again: {damage}",
                     stacklevel=2,
                 )
-                _remove(entry)
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry)
+                else:  # something else lies in its place
+                    entry.unlink()
         sums = _make(entry, identity, build, sha256)
         _sweep(entry.parent)
         return entry / "content", sums
 
 
-def _remove(entry: Path) -> None:
-    """Remove the folder of an entry, or whatever lies in its place."""
-    if entry.is_dir() and not entry.is_symlink():
-        shutil.rmtree(entry)
-    else:
-        entry.unlink()
-
-
-@contextmanager
-def _locked(entry: Path, waiting: Callable[[], None]) -> Iterator[None]:
+def _locked(entry: Path, waiting: Callable[[], None]) -> AbstractContextManager[object]:
     lock = FileLock(entry.with_suffix(".lock"))
     try:
-        lock.acquire(timeout=0)
+        return lock.acquire(timeout=0)
     except Timeout:
         waiting()
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+        return lock.acquire()
 
 
 def _verified(entry: Path, sha256: str | None) -> dict[str, str]:

@@ -76,7 +76,16 @@ def _transfer(url: str, part: Path, progress: bool) -> None:
                 _tag(part).write_text(version, "utf-8")
         length = response.headers.get("Content-Length", "")
         total = offset + int(length) if length.isdecimal() else None
-        with part.open("ab") as file, _bar(part, offset, total, progress) as bar:
+        bar = tqdm(
+            desc=part.stem,
+            initial=offset,
+            total=total,
+            unit="B",
+            unit_scale=True,
+            disable=not progress,
+            mininterval=0.1 if sys.stderr.isatty() else 10.0,  # a log file needs few lines
+        )
+        with part.open("ab") as file, bar:
             for chunk in _chunks(response):
                 file.write(chunk)
                 bar.update(len(chunk))
@@ -107,14 +116,11 @@ def _open(url: str, headers: Mapping[str, str], part: Path) -> HTTPResponse:
 
 
 def _chunks(response: HTTPResponse) -> Iterator[bytes]:
-    while True:
-        try:
-            chunk = response.read(CHUNK_BYTES)
-        except (OSError, HTTPException) as error:
-            raise _Interrupted(error) from error
-        if not chunk:
-            return
-        yield chunk
+    try:
+        while chunk := response.read(CHUNK_BYTES):
+            yield chunk
+    except (OSError, HTTPException) as error:
+        raise _Interrupted(error) from error
 
 
 def _version(response: HTTPResponse) -> str | None:
@@ -133,18 +139,6 @@ def _retry_after(headers: Message) -> float | None:
         return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
     except (TypeError, ValueError):
         return None
-
-
-def _bar(part: Path, offset: int, total: int | None, progress: bool) -> tqdm:
-    return tqdm(
-        desc=part.stem,
-        initial=offset,
-        total=total,
-        unit="B",
-        unit_scale=True,
-        disable=not progress,
-        mininterval=0.1 if sys.stderr.isatty() else 10.0,  # a log file needs few lines
-    )
 
 
 def _size(path: Path) -> int:

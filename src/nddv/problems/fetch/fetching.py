@@ -10,6 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from nddv.problems.fetch.checksums import combined
 from nddv.problems.fetch.errors import FetchError, SourceError
 from nddv.problems.fetch.sources import contents, where
 
@@ -55,12 +56,10 @@ def fetch(
     allowed : kinds of source that may be used; None for all.
     progress : say on stderr which source is tried, with a bar for downloads.
     """
-    phrases = []
-    for source in sources:
-        try:
-            phrases.append(where(source))
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
+    try:
+        phrases = [where(source) for source in sources]
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
 
     def say(text: str) -> None:
         if progress:
@@ -72,7 +71,7 @@ def fetch(
             tries.append({"source": phrase, "error": NOT_ALLOWED})
             continue
         try:
-            content = contents(source, say, progress)
+            folder, sums = contents(source, say, progress)
         except (SourceError, OSError) as error:
             say(f"not from {phrase}: {error}")
             tries.append({"source": phrase, "error": str(error)})
@@ -80,11 +79,11 @@ def fetch(
         record = {
             "kind": source["kind"],
             "where": phrase,
-            "sha256": content.sha256,
-            "verified": bool(content.sums) and bool({"sha256", "archive_sha256"} & set(source)),
-            "bytes": content.bytes,
+            "sha256": combined(sums) if sums else None,
+            "verified": bool(sums) and bool({"sha256", "archive_sha256"} & set(source)),
+            "bytes": sum(Path(folder or "", file).stat().st_size for file in sums),
             "tries": tries,
         }
-        return Fetched(content.folder, tuple(sorted(content.sums)), dict(source), record)
+        return Fetched(folder, tuple(sorted(sums)), dict(source), record)
     listed = "".join(f"\n  {t['source']}: {t['error']}" for t in tries) or "\n  (no sources)"
     raise FetchError(f"{name} could not be fetched from any of its sources:{listed}\n{ADVICE}")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 
@@ -19,21 +17,13 @@ def download_openml(number: int, downloads: Path, path: Path) -> None:
     """
     from sklearn.datasets import fetch_openml
 
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(TIMEOUT_SECONDS)  # scikit-learn sets no limit
     try:
-        with _timeout():
-            frame = fetch_openml(data_id=number, as_frame=True, data_home=downloads).frame
+        frame = fetch_openml(data_id=number, as_frame=True, data_home=downloads).frame
     except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise DownloadError(f"OpenML data set {number}: {reason}") from error
-    frame.to_parquet(path, index=False)
-
-
-@contextmanager
-def _timeout() -> Iterator[None]:
-    """Let no connection wait for ever: scikit-learn sets no limit."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(TIMEOUT_SECONDS)
-    try:
-        yield
     finally:
         socket.setdefaulttimeout(before)
+    frame.to_parquet(path, index=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PureWindowsPath
 from typing import Any
@@ -29,22 +28,8 @@ IDENTITY = (
 )
 
 
-@dataclass(frozen=True)
-class Contents:
-    """The files of a source: their folder (None without files) and their checksums."""
-
-    folder: Path | None
-    sums: dict[str, str]
-
-    @property
-    def sha256(self) -> str | None:
-        """Checksum of all files together; None without files."""
-        return combined(self.sums) if self.sums else None
-
-    @property
-    def bytes(self) -> int:
-        """Their size."""
-        return sum((self.folder / name).stat().st_size for name in self.sums) if self.folder else 0
+# The folder of some files, None without any, and their checksums by name.
+Contents = tuple[Path | None, dict[str, str]]
 
 
 def where(source: Source) -> str:
@@ -91,36 +76,29 @@ def contents(source: Source, say: Say, progress: bool = True) -> Contents:
     """
     kind = source["kind"]
     if kind in ("generated", "scikit-learn"):
-        return Contents(None, {})
+        return None, {}
     if kind in ("local", "file"):
-        return _on_disk(_place(source), source)
+        return _on_disk(source)
 
     def build(downloads: Path, content: Path) -> None:
         say(f"fetching from {where(source)}")
-        builder = _openml if "openml" in source else _urls if "urls" in source else _package
-        builder(source, downloads, content, progress)
+        if "openml" in source:
+            download_openml(source["openml"], downloads, content / "table.parquet")
+        else:
+            (_urls if "urls" in source else _package)(source, downloads, content, progress)
 
     identity = {key: source[key] for key in IDENTITY if key in source}
-    folder, sums = cached(
-        identity,
-        build,
-        source.get("sha256"),
-        waiting=lambda: say(f"waiting for another process that fetches from {where(source)}"),
-    )
-    return Contents(folder, sums)
+    wait = f"waiting for another process that fetches from {where(source)}"
+    return cached(identity, build, source.get("sha256"), waiting=lambda: say(wait))
 
 
-def _place(source: Source) -> Path:
-    """The path of a file or folder on this machine."""
-    if source["kind"] == "file":
-        return Path(source["path"]).expanduser().absolute()
-    root = os.environ.get("NDDV_DATA")
-    if not root:
+def _on_disk(source: Source) -> Contents:
+    """The files at a path on this machine."""
+    local = source["kind"] == "local"
+    root = os.environ.get("NDDV_DATA", "") if local else ""
+    if local and not root:
         raise SourceError("NDDV_DATA is not set")
-    return Path(root).expanduser().absolute() / source["path"]
-
-
-def _on_disk(path: Path, source: Source) -> Contents:
+    path = Path(root, source["path"]).expanduser().absolute()
     if path.is_dir():
         patterns = source.get("members", ["*"])
         shown = [f for f in files_below(path) if "/." not in f"/{f}"]  # no hidden files
@@ -134,11 +112,7 @@ def _on_disk(path: Path, source: Source) -> Contents:
         raise SourceError("the folder holds none of the files that are asked for")
     sums = checksums(folder, files)
     compare("the content", combined(sums), source.get("sha256"))
-    return Contents(folder, sums)
-
-
-def _openml(source: Source, downloads: Path, content: Path, progress: bool) -> None:
-    download_openml(source["openml"], downloads, content / "table.parquet")
+    return folder, sums
 
 
 def _urls(source: Source, downloads: Path, content: Path, progress: bool) -> None:

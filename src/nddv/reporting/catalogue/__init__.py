@@ -1,1 +1,1 @@
-"""What the report consists of: one entry for each table and each figure."""
+"""What the report consists of: one entry for each table and each figure, in files of YAML."""

@@ -86,9 +86,8 @@ def _draw(panel: Axes, budget: pd.DataFrame) -> None:
     panel.spines[["top", "right"]].set_visible(False)
     cases, lambda0 = len(budget) // len(means), budget["lambda0"].iloc[0]
     of_seeds = f" of {budget['seed'].nunique()} seeds" if "seed" in budget else ""
-    panel.set_xlabel(
-        f"mean over {cases} points{of_seeds}, in units of the utility (λ₀ = {lambda0:g})"
-    )
+    unit = f"in units of the utility (λ₀ = {lambda0:g})"
+    panel.set_xlabel(f"mean over {cases} points{of_seeds}, {unit}")
 
 
 def _size(size: float) -> str:

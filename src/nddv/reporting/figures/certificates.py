@@ -14,12 +14,8 @@ from matplotlib.patches import Patch
 import nddv.reporting.figures.style as style
 from nddv.reporting.frames import PROBLEM
 
-SEMIVALUES = {
-    "loo": "leave-one-out",
-    "shapley": "Shapley",
-    "banzhaf": "Banzhaf",
-    "beta": "Beta Shapley",
-}
+SEMIVALUES = {"loo": "leave-one-out", "shapley": "Shapley", "banzhaf": "Banzhaf"}
+SEMIVALUES["beta"] = "Beta Shapley"
 BOUNDS = {"hoeffding": "Hoeffding", "bernstein": "empirical Bernstein"}
 CONTROL = "samples-only"  # among the readouts: what the samples tell without a score
 CONTROL_LOOK = style.Look("#808080", marker="D")
@@ -57,8 +53,7 @@ def certificate_figure(rows: pd.DataFrame, bound: str = "bernstein") -> Figure:
     looks = {readout: known[f"nddv-{readout}"] for readout in readouts}
     if CONTROL in set(rows["readout"]):
         looks[CONTROL] = CONTROL_LOOK
-    size = (3.6 * len(problems) + 0.3, 2.9 * len(semivalues) + 3.1)
-    figure = Figure(figsize=size)
+    figure = Figure(figsize=(3.6 * len(problems) + 0.3, 2.9 * len(semivalues) + 3.1))
     axes = figure.subplots(len(semivalues) + 1, len(problems), squeeze=False)
     for column, (problem, part) in zip(axes.T, problems, strict=True):
         for panel, semivalue in zip(column, semivalues, strict=False):
@@ -71,11 +66,9 @@ def certificate_figure(rows: pd.DataFrame, bound: str = "bernstein") -> Figure:
         style.key("control: samples, no score" if name == CONTROL else name, **_points(look))
         for name, look in looks.items()
     ]
-    plain = style.Look("0.4")
-    marks += [
-        style.key("full: bound of the error", **_points(plain)),
-        style.key("open: sampled error", **_points(plain, markerfacecolor="none")),
-    ]
+    plain = _points(style.Look("0.4"))
+    marks.append(style.key("full: bound of the error", **plain))
+    marks.append(style.key("open: sampled error", **plain | {"markerfacecolor": "none"}))
     bars = [
         Patch(color="0.4", alpha=0.35, linewidth=0, label="light bars: for one pair"),
         Patch(color="0.4", linewidth=0, label="full bars: for all pairs at once"),

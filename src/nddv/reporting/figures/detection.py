@@ -18,13 +18,9 @@ ACROSS = 4  # problems side by side
 def detection_curves(curves: pd.DataFrame, scores: pd.DataFrame) -> Figure:
     """Draw the share of corrupted points found against the share inspected, a panel per problem.
 
-    Parameters
-    ----------
-    curves : problem, method, seed, inspected (%), found (%).
-    scores : one row per problem, method and seed; gives the share of corrupted points.
-
-    The methods that stand out have colours, and so have others where there are few; if there are
-    many, they are thin grey lines.
+    The scores, a row per problem, method and seed, give the share of corrupted points. The curves
+    have percentages (inspected, found) of the same runs. The methods that stand out have colours,
+    and so have others where there are few; if there are many, they are thin grey lines.
     """
     problems = list(scores.groupby(PROBLEM, sort=False))
     columns = min(len(problems), ACROSS)

@@ -55,11 +55,7 @@ def matern_kan(
 ) -> Figure:
     """Draw kernels, regressions and a fitted control (fig:terminal_map_interpretability).
 
-    Parameters
-    ----------
-    curves : as ``nddv.anatomy.kernels.kernel_curves`` gives them.
-    regressions : as ``compare_regressions`` gives them.
-    functions, states, strengths : as ``coordinate_functions`` gives them.
+    The frames are those of `nddv.anatomy.kernels`.
     """
     if regressions.empty or curves.empty or functions.empty:
         raise ValueError("nothing to draw: a table of the kernels or of the control has no rows")

@@ -79,11 +79,8 @@ def noise_levels_structured(scores: pd.DataFrame, gaps: Gaps = ()) -> Figure:
     """Draw the structured realisation against the MLP control (fig:noise_interpretability_exp).
 
     The structured control (eqn:kan_control) is the default, so it is that of the plain readouts;
-    the methods ``<readout>:control=mlp`` have a multilayer perceptron instead.
-
-    Parameters
-    ----------
-    scores, gaps : as of :func:`noise_levels`.
+    the methods ``<readout>:control=mlp`` have a multilayer perceptron instead. Scores and gaps are
+    as of :func:`noise_levels`.
     """
     title = "The structured (KAN) control of NDDV, and a multilayer perceptron in its place"
     looks: dict[str, style.Look] = {}
@@ -253,10 +250,8 @@ def _draw_bounds(panel: Axes, measure: str) -> None:
 
 def _hollow(method: str) -> dict[str, Any]:
     """The look of the paper's numbers."""
-    look = replace(style.LOOKS[method], style="none").marked(
-        markersize=6.5, markeredgewidth=1, zorder=5
-    )
-    return look | {"markerfacecolor": "none"}
+    look = replace(style.LOOKS[method], style="none").marked(markersize=6.5, markeredgewidth=1)
+    return look | {"markerfacecolor": "none", "zorder": 5}
 
 
 def _nothing_run(title: str, gaps: Gaps) -> Figure:

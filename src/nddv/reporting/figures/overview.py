@@ -92,15 +92,9 @@ def _draw_adjoint(panel: Axes, points: pd.DataFrame, states: pd.DataFrame) -> No
     shown = [*spaced(end[wrong], "terminal", 9), *spaced(end[~wrong], "terminal", 12)]
     some = end[end["point"].isin(shown)]
     longest = np.hypot(some["costate_1"], some["costate_2"]).max()
-    panel.quiver(
-        *(some[name] for name in ("state_1", "state_2", "costate_1", "costate_2")),
-        color=np.where(some["corrupted"], CORRUPTED, BOTH),
-        angles="xy",
-        scale_units="width",
-        scale=longest / 0.3,
-        width=0.013,
-        zorder=3,
-    )
+    arrows = (some[name] for name in ("state_1", "state_2", "costate_1", "costate_2"))
+    look: Any = {"angles": "xy", "scale_units": "width", "scale": longest / 0.3, "width": 0.013}
+    panel.quiver(*arrows, color=np.where(some["corrupted"], CORRUPTED, BOTH), zorder=3, **look)
     panel.set(xlabel="state at T (PC 1)", ylabel="(PC 2)")
 
 
@@ -135,16 +129,9 @@ def _scatter(panel: Axes, points: pd.DataFrame, x: str, y: str, alpha: float = 0
     """Clean points small and below, corrupted ones larger; a marker for each class."""
     for k, (label, colour) in enumerate(class_colours(points).items()):
         for corrupted, part in points[points["label"] == label].groupby("corrupted"):
-            panel.scatter(
-                part[x],
-                part[y],
-                s=6 if corrupted else 2,
-                marker=MARKERS[k % len(MARKERS)],
-                color=CORRUPTED if corrupted else colour,
-                alpha=alpha,
-                linewidths=0,
-                zorder=2 if corrupted else 1,
-            )
+            shown, size, level = (CORRUPTED, 6, 2) if corrupted else (colour, 2, 1)
+            look: Any = {"marker": MARKERS[k % len(MARKERS)], "alpha": alpha, "linewidths": 0}
+            panel.scatter(part[x], part[y], size, shown, zorder=level, **look)
 
 
 def _keys(points: pd.DataFrame) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from textwrap import fill
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,7 +14,6 @@ from matplotlib.patches import Patch
 import nddv.reporting.figures.style as style
 from nddv.problems.addresses import parse_corruption
 from nddv.reporting.frames import NOT_RUN, PROBLEM
-from nddv.reporting.titles import title_of
 
 TITLE = "Sensitivity of NDDV to its settings"
 PANELS = {
@@ -28,13 +28,7 @@ APART = 0.12  # between readouts at one setting
 
 @style.styled
 def sensitivity(table: pd.DataFrame) -> Figure:
-    """Draw F1 against each setting, five panels per problem (fig:ablation_study).
-
-    Parameters
-    ----------
-    table : as :func:`nddv.reporting.tables.sensitivity.sensitivity` gives it, or as it comes back
-        from its file.
-    """
+    """Draw F1 of the table against each setting, five panels per problem (fig:ablation_study)."""
     if table.empty:
         return style.nothing_to_draw(TITLE, f"Nothing to draw: {NOT_RUN}.")
     looks = style.looks_of(table["method"].unique())
@@ -90,13 +84,9 @@ def _draw(panel: Axes, rows: pd.DataFrame, chance: float, looks: Mapping[str, st
 def _legend(panel: Axes, chance: float, seeds: int, looks: Mapping[str, style.Look]) -> None:
     """The legend, in the place of a sixth panel."""
     panel.set_axis_off()
-    keys = [
-        *(
-            style.key(title_of(m).replace(", ", ",\n", 1), **look.marked())
-            for m, look in looks.items()
-        ),
-        Patch(color="0.92", label="default setting"),
-        style.chance(f"chance, {chance:g}"),
-    ]
+    keys: list[Any] = style.method_keys(looks, marked=True)
+    for key in keys:
+        key.set_label(key.get_label().replace(", ", ",\n", 1))
+    keys += [Patch(color="0.92", label="default setting"), style.chance(f"chance, {chance:g}")]
     spread = f"bars: ± 1 standard deviation\nover {seeds} seeds" if seeds > 1 else "one seed"
     panel.legend(handles=keys, loc="center", title=f"means; {spread}")

@@ -1,6 +1,6 @@
 """Figures of the stability checks: theory as a line, measurements as points with their spread.
 
-One function for each table of `nddv.audit.stability`, under the same name.
+One function for each table of `nddv.audit.stability`, under the same name; it takes that table.
 """
 
 from __future__ import annotations
@@ -22,21 +22,14 @@ THEORY: dict[str, Any] = {"color": "0.3", "linewidth": 1.2}
 
 @style.styled
 def contraction(frame: pd.DataFrame) -> Figure:
-    """Draw relative states over time: simulated, in closed form, and for the fitted control.
-
-    frame: as `nddv.audit.stability.contraction` gives it.
-    """
-    names = {
-        "far pair": "two points, far apart",
-        "near pair": "two points, close together",
-        "group mean": "mean of a class, mean of all",
-    }
+    """Draw relative states over time: simulated, in closed form, and for the fitted control."""
+    names = {"far pair": "two points, far apart", "near pair": "two points, close together"}
+    names["group mean"] = "mean of a class, mean of all"
     figure, axes = _panels("How far apart points are while they move together", names.values())
     fitted_look: dict[str, Any] = {"color": "black", "marker": "x", "linestyle": "none"}
     for panel, quantity in zip(axes, names, strict=True):
         own = frame[frame["quantity"] == quantity]
-        shared = own[own["control"] == "shared"].groupby("interaction")
-        for k, (a, part) in enumerate(shared):
+        for k, (a, part) in enumerate(own[own["control"] == "shared"].groupby("interaction")):
             _theory(panel, part, "time", k, "euler", "continuous")
             _points(panel, part[::2], "time", k, f"a = {a:g}", spread="stderr")
         fitted = own[own["control"] == "fitted"]
@@ -58,10 +51,7 @@ def contraction(frame: pd.DataFrame) -> Figure:
 
 @style.styled
 def score_gap_transfer(frame: pd.DataFrame) -> Figure:
-    """Draw group score gaps and their bound against the strength of interaction.
-
-    frame: as `nddv.audit.stability.score_gap_transfer` gives it.
-    """
+    """Draw group score gaps and their bound against the strength of interaction."""
     names = {
         "shared": "one score map for all points (κ = 0)",
         "labelled": "NDDV scores: the map depends on the label",
@@ -75,9 +65,8 @@ def score_gap_transfer(frame: pd.DataFrame) -> Figure:
             label = f"class {group} ({part['size'].iloc[0]} points), measured"
             _points(panel, part, "interaction", k, label)
         panel.set_xscale("log", base=2)
-        panel.set_xticks(sorted(own["interaction"].unique()))
+        panel.set(xticks=sorted(own["interaction"].unique()), yscale="log")
         panel.xaxis.set_major_formatter("{x:g}")
-        panel.set_yscale("log")
         panel.set_xlabel("strength of interaction a")
     axes[0].set_ylabel("gap of mean scores (points: ± 1 sd)")
     keys = [
@@ -91,10 +80,7 @@ def score_gap_transfer(frame: pd.DataFrame) -> Figure:
 
 @style.styled
 def frozen_aggregate(frame: pd.DataFrame) -> Figure:
-    """Draw the error along an aggregate of N points against N.
-
-    frame: as `nddv.audit.stability.frozen_aggregate` gives it.
-    """
+    """Draw the error along an aggregate of N points against N."""
     names = {"aggregate": "mean field μ", "state": "states", "co-state": "co-states"}
     figure, (panel,) = _panels("Error from a mean field of N points instead of very many", [""])
     for k, (quantity, part) in enumerate(frame.groupby("quantity", sort=False)):
@@ -106,9 +92,8 @@ def frozen_aggregate(frame: pd.DataFrame) -> Figure:
         panel.plot(summary["n"], level * rate, color=style.COLOURS[k], linewidth=1)
     _log_log(panel)
     repetitions = frame.groupby("quantity", sort=False)["repetition"].nunique().iloc[-1]
-    panel.set(
-        xlabel="points N in the mean field", ylabel=f"error (± 1 sd, {repetitions} populations)"
-    )
+    panel.set_ylabel(f"error (± 1 sd, {repetitions} populations)")
+    panel.set_xlabel("points N in the mean field")
     theory = style.key("rate of the theory: slope −1/2", color="0.3", linewidth=1)
     style.legend_below(figure, [*panel.containers, theory], 2)
     return figure
@@ -116,22 +101,13 @@ def frozen_aggregate(frame: pd.DataFrame) -> Figure:
 
 @style.styled
 def discretisation(frame: pd.DataFrame) -> Figure:
-    """Draw the error of scores against the time step and the number of trajectories.
-
-    frame: as `nddv.audit.stability.discretisation` gives it.
-    """
-    names = {
-        "state": "states, same noise",
-        "score": "scores, same noise",
-        "expected score": "expected scores",
-        "sampling": "against M → ∞",
-        "total": "against the limit Δt → 0",
-    }
+    """Draw the error of scores against the time step and the number of trajectories."""
+    names = {"state": "states, same noise", "score": "scores, same noise"}
+    names |= {"expected score": "expected scores"}
+    names |= {"sampling": "against M → ∞", "total": "against the limit Δt → 0"}
     x = np.sort(frame.loc[frame["axis"] == "time step", "x"].unique())
-    titles = [
-        "one trajectory, against the limit Δt → 0",
-        f"mean scores of M trajectories, Δt = {x[-1]:.2g}",
-    ]
+    means = f"mean scores of M trajectories, Δt = {x[-1]:.2g}"
+    titles = ["one trajectory, against the limit Δt → 0", means]
     figure, axes = _panels("Error of the scores from time steps and from sampling", titles)
     for panel, axis in zip(axes, ("time step", "trajectories"), strict=True):
         own = frame[frame["axis"] == axis]
@@ -139,8 +115,8 @@ def discretisation(frame: pd.DataFrame) -> Figure:
             _measured(panel, own[own["quantity"] == name], "x", "error", k, names[name])
         _log_log(panel)
     top = frame.loc[frame["quantity"] == "state", "error"].max() * 1.6
-    guide = top * (x / x[-1]) ** 0.5
-    axes[0].plot(x, guide, **THEORY, label="guide: slope 1/2, the proved rate")
+    root = top * (x / x[-1]) ** 0.5
+    axes[0].plot(x, root, **THEORY, label="guide: slope 1/2, the proved rate")
     axes[0].plot(x, top * (x / x[-1]), **THEORY, linestyle="--", label="guide: slope 1")
     axes[0].set_xlabel(f"time step Δt of T = 1 (of the fit: {x[-1]:.2g})")
     axes[0].set_ylabel("root mean square error")
@@ -153,10 +129,7 @@ def discretisation(frame: pd.DataFrame) -> Figure:
 
 @style.styled
 def stationarity(frame: pd.DataFrame) -> Figure:
-    """Draw mean squared gradients of the meta update against the number of steps.
-
-    frame: as `nddv.audit.stability.stationarity` gives it.
-    """
+    """Draw mean squared gradients of the meta update against the number of steps."""
     groups = {
         "no bias but that of the frozen aggregate": {
             "exact": "exact gradient",
@@ -181,9 +154,8 @@ def stationarity(frame: pd.DataFrame) -> Figure:
     right = axes[1]
     right.axhline(biased["floor"].mean(), **THEORY, linestyle="--", label="floor 4β² of the bound")
     hollow = replace(style.nth(0), filled=False).marked(linestyle="none")
-    least = biased.groupby("steps")["least_square"].mean()
+    least, stalled = biased.groupby("steps")["least_square"].mean(), biased["bias_square"].mean()
     right.plot(least, **hollow, label="with bias: smallest of the steps")
-    stalled = biased["bias_square"].mean()
     right.axhline(stalled, **THEORY, linestyle=":", label="β²: where steps stall")
     axes[0].set_ylabel("mean of ‖∇J‖² over the steps")
     style.same_height(axes)

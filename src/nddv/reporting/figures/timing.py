@@ -15,14 +15,7 @@ from matplotlib.ticker import NullFormatter
 
 import nddv.reporting.figures.style as style
 from nddv.reporting.frames import NOT_RUN
-from nddv.reporting.tables.timing import (
-    LARGEST,
-    REGIMES,
-    PowerLaw,
-    by_regime,
-    fit_laws,
-    summarise,
-)
+from nddv.reporting.tables.timing import LARGEST, REGIMES, by_regime, fit_laws, summarise
 
 
 @style.styled
@@ -31,10 +24,6 @@ def elapsed_time(timings: pd.DataFrame) -> Figure:
 
     A column of panels per number of features, a row per regime of the validation rows. Points:
     means of repeated runs ± 1 sd. Open triangles: time-outs. Grey lines rise as n and n².
-
-    Parameters
-    ----------
-    timings : rows of all methods and sizes.
     """
     table = summarise(by_regime(timings))
     looks = style.looks_of(timings["method"].unique())
@@ -50,7 +39,7 @@ def elapsed_time(timings: pd.DataFrame) -> Figure:
             panel.set_ylim(times.min() / 4, times.max() * 3)
         _draw_slopes(panel)
     slopes = style.key("rises as n, and as n²", color="0.8", linewidth=1)
-    _legend(figure, [*_keys(table, looks), slopes], timings)
+    _legend(figure, table, looks, slopes, timings["threads"])
     return figure
 
 
@@ -58,14 +47,9 @@ def elapsed_time(timings: pd.DataFrame) -> Figure:
 def runtime_scaling(timings: pd.DataFrame, largest: int = LARGEST) -> Figure:
     """Draw seconds against n of NDDV, GhostSuite and LossVal (fig:runtime_comparison_new).
 
-    A panel per number of features. Solid lines join what was measured, means of repeated runs
-    ± 1 sd; dashed lines are extrapolations by the fitted power law, to `largest` or as far as the
-    law reaches.
-
-    Parameters
-    ----------
-    timings : rows of all methods and sizes, of one regime of the validation rows.
-    largest : number of points to which lines are continued at most.
+    A panel per number of features, of one regime of the validation rows. Solid lines join what was
+    measured, means of repeated runs ± 1 sd; dashed lines are extrapolations by the fitted power
+    law, to `largest` points or as far as the law reaches.
     """
     table = summarise(by_regime(timings))
     regimes = list(table["valid"].unique())
@@ -81,10 +65,13 @@ def runtime_scaling(timings: pd.DataFrame, largest: int = LARGEST) -> Figure:
             if law.largest < largest:
                 ends = np.array([law.largest, min(law.reach, largest)])
                 panel.plot(ends, law.seconds(ends), "--", color=looks[method].colour, linewidth=1)
-        _say_exponents(panel, [m for m in part["method"].unique() if m in own], own, looks)
+        for k, method in enumerate(m for m in part["method"].unique() if m in own):
+            look = {"color": looks[method].colour, "fontsize": 7.5, "ha": "left", "va": "top"}
+            said = f"∝ n$^{{{own[method].exponent:.2f}}}$"
+            style.say(panel, 0.05, 0.95 - 0.085 * k, said, **look)
     panels[0].set_ylabel(f"seconds ({REGIMES[regimes[0]]})")
     extrapolated = style.key("extrapolation", color="0.3", linewidth=1, linestyle="--")
-    _legend(figure, [*_keys(table, looks), extrapolated], timings)
+    _legend(figure, table, looks, extrapolated, timings["threads"])
     return figure
 
 
@@ -140,16 +127,6 @@ def _say_missing(panel: Axes, part: pd.DataFrame) -> None:
     style.say(panel, 0.97, 0.03, "\n".join(said), ha="right", va="bottom", color="0.3")
 
 
-def _say_exponents(
-    panel: Axes, methods: list[str], laws: Mapping[str, PowerLaw], looks: Mapping[str, style.Look]
-) -> None:
-    """Write the exponent of every method in its colour, from the top down."""
-    for k, method in enumerate(methods):
-        said = f"∝ n$^{{{laws[method].exponent:.2f}}}$"
-        look = {"color": looks[method].colour, "fontsize": 7.5}
-        style.say(panel, 0.05, 0.95 - 0.085 * k, said, ha="left", va="top", **look)
-
-
 def _draw_slopes(panel: Axes) -> None:
     """Grey lines that rise as n and n², from the lower left corner."""
     ends, (bottom, top) = np.array(panel.get_xlim()), panel.get_ylim()
@@ -158,16 +135,14 @@ def _draw_slopes(panel: Axes) -> None:
     panel.set(xlim=ends, ylim=(bottom, top))
 
 
-def _keys(table: pd.DataFrame, looks: Mapping[str, style.Look]) -> list[Any]:
+def _legend(
+    figure: Figure, table: pd.DataFrame, looks: Mapping[str, style.Look], last: Any, used: pd.Series
+) -> None:
     keys = style.method_keys(looks, marked=True)
     late = table[table["seconds"].isna() & table["lower_bound"].notna()]
     if len(late):
         limits = ", ".join(f"{limit:,.0f}" for limit in sorted(late["lower_bound"].unique()))
         keys.append(style.key(f"timed out (after {limits} s)", **_late("0.3", 6)))
-    return keys
-
-
-def _legend(figure: Figure, keys: list[Any], timings: pd.DataFrame) -> None:
-    threads = ", ".join(str(number) for number in sorted(timings["threads"].unique()))
+    threads = ", ".join(map(str, sorted(used.unique())))
     title = f"means of repeated runs, bars: ± 1 standard deviation; threads: {threads}"
-    style.legend_below(figure, keys, 3, title)
+    style.legend_below(figure, [*keys, last], 3, title)

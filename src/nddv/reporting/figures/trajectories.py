@@ -56,24 +56,17 @@ def state_dynamics(
     flow.set_title("a  States over time, along PC 1", loc="left")
     plane.set_title("a′  The same in the plane", loc="left")
     weights.set_title("b  Learned weights", loc="left")
-    first, second = (
-        f"state, PC {k} ({100 * about[f'explained_{k}']:.0f} % of variance)" for k in (1, 2)
-    )
+    shares = [f"({100 * about[f'explained_{k}']:.0f} % of variance)" for k in (1, 2)]
+    first, second = (f"state, PC {k} {share}" for k, share in enumerate(shares, 1))
     flow.set_ylabel(first)
     plane.set(xlabel=first, ylabel=second)
-    keys = [
-        *(
-            style.key(f"clean, class {label}", color=c)
-            for label, c in class_colours(points).items()
-        ),
-        style.key("corrupted (each a line)", color=CORRUPTED),
-        style.key("weighted mean $\\mu_t$", **MEAN),
-    ]
-    others = weight_map["seed"].nunique() - 1
-    if others:
-        keys.append(
-            style.key(f"weight maps of {others} other seed{'s' * (others > 1)}", color="0.7")
-        )
+    colours = class_colours(points)
+    keys = [style.key(f"clean, class {label}", color=c) for label, c in colours.items()]
+    keys.append(style.key("corrupted (each a line)", color=CORRUPTED))
+    keys.append(style.key("weighted mean $\\mu_t$", **MEAN))
+    if others := weight_map["seed"].nunique() - 1:
+        said = f"weight maps of {others} other seed{'s' * (others > 1)}"
+        keys.append(style.key(said, color="0.7"))
     style.legend_below(figure, keys, 5, f"median and single points; {BAND_WORDS}")
     return figure
 
@@ -282,8 +275,8 @@ def _draw_ends(panel: Axes, points: pd.DataFrame, integrated: pd.DataFrame) -> l
         part = rows[rows["point"].isin(members["point"])]
         draw_points(panel, part, spaced(members, "path", 6), "epoch", "value", colour)
     panel.set_ylabel("path value up to the epoch\n(standard deviations)")
-    ends = {"highest": HIGH, "lowest": LOW}
-    return [style.key(f"{end} tenth by path value", color=colour) for end, colour in ends.items()]
+    ends = {"highest": HIGH, "lowest": LOW}.items()
+    return [style.key(f"{end} tenth by path value", color=colour) for end, colour in ends]
 
 
 def _draw_lowest(

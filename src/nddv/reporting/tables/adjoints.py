@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from nddv.reporting.frames import PROBLEM
-from nddv.reporting.numbers import NONE, number
+from nddv.reporting.numbers import number
 from nddv.reporting.registry import Result, Table
 
 
@@ -32,11 +32,7 @@ def lay_out(entry: Table, table: pd.DataFrame) -> Result:
     lines = []
     for problem, runs in table.groupby(PROBLEM, sort=False):
         ratios = runs["largest_ratio"].dropna()
-        cells = [
-            *map(str, problem),
-            number(ratios.max()) if len(ratios) else NONE,
-            ", ".join(number(ratio, 2) for ratio in ratios),
-            "; ".join(dict.fromkeys(note for note in runs["note"] if note)),
-        ]
-        lines.append(cells)
+        each = ", ".join(number(ratio, 2) for ratio in ratios)
+        notes = "; ".join(dict.fromkeys(filter(None, runs["note"])))
+        lines.append([*map(str, problem), number(ratios.max()), each, notes])
     return Result(pd.DataFrame(lines, columns=[h for h in entry.columns.values() if h]))

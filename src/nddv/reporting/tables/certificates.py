@@ -35,14 +35,8 @@ def certificate_summary(
 ) -> pd.DataFrame:
     """How many orders are certified, and whether they are right.
 
-    Parameters
-    ----------
-    rows : as ``nddv.audit.certificates.certify`` gives them, perhaps with further columns.
-    by : the columns that tell groups apart.
-
-    Returns
-    -------
-    One row per group and bound, in the order of the rows:
+    ``rows`` are those of ``nddv.audit.certificates.certify``, perhaps with further columns. The
+    summary has one row per group and bound, in their order:
 
     - the columns of ``by``, bound, and how many pairs there are;
     - certified: the share of pairs whose order is certified;
@@ -59,17 +53,9 @@ def certificate_summary(
         agreement = agrees[group.index].dropna().astype(float)
         for bound in bounds:
             certified = group[f"certified_{bound}"].astype(bool)
-            of_certified = agreement[certified[agreement.index]]
-            summary.append(
-                {
-                    **dict(zip(by, key, strict=True)),
-                    "bound": bound,
-                    "pairs": len(group),
-                    "certified": certified.mean(),
-                    "resolved": len(agreement) / len(group),
-                    "agreement": agreement.mean(),
-                    "certified_resolved": len(of_certified),
-                    "agreement_certified": of_certified.mean(),
-                }
-            )
-    return pd.DataFrame(summary)
+            resolved = len(agreement) / len(group)
+            right = agreement[certified[agreement.index]]
+            row = [bound, len(group), certified.mean(), resolved, agreement.mean()]
+            summary.append([*key, *row, len(right), right.mean()])
+    columns = ["bound", "pairs", "certified", "resolved", "agreement", "certified_resolved"]
+    return pd.DataFrame(summary, columns=[*by, *columns, "agreement_certified"])

@@ -11,45 +11,28 @@ import pandas as pd
 
 from nddv.reporting.claims import SCORES, Claim, read_claims
 from nddv.reporting.registry import Result
-from nddv.reporting.verdicts import (
-    HOLDS,
-    MARKS,
-    NOT_RUN,
-    Case,
-    Tables,
-    by_claim,
-    counts,
-    evaluate,
-    in_words,
-    verdict,
-)
+from nddv.reporting.verdicts import HOLDS, MARKS, NOT_RUN, Case, counts, evaluate, in_words, verdict
 
 
-def claims_table(claims: str | Path, tables: Tables) -> Result:
-    """A row per claim: its words, a verdict for each score, and what the paper's score gave.
+def claims_table(claims: str | Path, tables: Mapping[str, pd.DataFrame]) -> Result:
+    """A row per claim of a file, judged by the tables that were made.
 
-    Parameters
-    ----------
-    claims : the file of the claims.
-    tables : those that were made, by name.
-
-    Returns
-    -------
     id, claim (its words), where, the verdicts (a column for each of `SCORES`), the numbers of cases
     that hold, nearly hold, fail and were not run (holds, nearly, fails, not_run), numbers and note.
     """
     entries = read_claims(claims)
-    cases = [by_claim(entries, evaluate(entries, tables, score.method)) for score in SCORES]
+    cases = [evaluate(entries, tables, score.method) for score in SCORES]
     table = pd.DataFrame([_row(claim, [of[claim.id] for of in cases]) for claim in entries])
     counted = ", ".join(f"{k} {name}" for name, k in counts(table[SCORES[0].column]).items())
     return Result(table, (f"{len(table)} claims: {counted}.",))
 
 
-def claim_cases(claims: str | Path, tables: Tables) -> pd.DataFrame:
+def claim_cases(claims: str | Path, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """A row per claim, score and case, with the numbers that were compared."""
     entries = read_claims(claims)
-    cases = [case for score in SCORES for case in evaluate(entries, tables, score.method)]
-    table = pd.DataFrame(cases, columns=[field.name for field in fields(Case)])
+    cases = [evaluate(entries, tables, score.method).values() for score in SCORES]
+    rows = [case for of_score in cases for of_claim in of_score for case in of_claim]
+    table = pd.DataFrame(rows, columns=[field.name for field in fields(Case)])
     return table.assign(note=table.pop("notes").map("; ".join))
 
 
@@ -67,23 +50,19 @@ def _row(claim: Claim, cases: Sequence[Sequence[Case]]) -> Mapping[str, Any]:
             for case in cases[0]
             if case.outcome in MARKS
         ),
-        "note": "; ".join(_notes(claim, cases[0])),
+        "note": "; ".join(filter(None, _notes(claim, cases[0]))),
     }
 
 
 def _notes(claim: Claim, cases: Sequence[Case]) -> list[str]:
     """How the claim is read, and what is to be said of its cases, each thing once."""
-    notes = [f"Read as: {claim.reading}"] if claim.reading else []
-    notes += [claim.undefined] if claim.undefined else []
+    notes = [claim.reading and f"Read as: {claim.reading}", claim.undefined]
     outcomes = [case.outcome for case in cases]
     held = outcomes.count(HOLDS)
     if verdict(outcomes) == "partly" and held + outcomes.count(NOT_RUN) == len(cases):
         notes.append(f"holds in all {held} cases that were run, of {len(cases)}")
-    labels: dict[str, dict[str, None]] = {}
-    for case in cases:
-        for note in case.notes:
-            labels.setdefault(note, {})[case.case] = None
-    for note, named in labels.items():
+    for note in dict.fromkeys(note for case in cases for note in case.notes):
+        named = dict.fromkeys(case.case for case in cases if note in case.notes)
         names = ", ".join(filter(None, named))
         notes.append(f"{names}: {note}" if names else note)
     return notes

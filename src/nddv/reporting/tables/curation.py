@@ -13,15 +13,8 @@ KEYS = [*PROBLEM, "method"]
 
 
 def curation_table(scores: pd.DataFrame, gaps: Gaps = ()) -> pd.DataFrame:
-    """Summary numbers of the curves, over seeds.
+    """Means over seeds of the scores of ``nddv.evaluation.curation``.
 
-    Parameters
-    ----------
-    scores : as ``nddv.evaluation.curation`` gives them, of all problems and seeds.
-    gaps : problems whose data set is not available.
-
-    Returns
-    -------
     One row per problem and method, with a column per direction (accuracy) and another,
     ``<direction>_log_likelihood``, each with its ``_sd``; then the random orders of the problem;
     then the gaps.
@@ -37,8 +30,7 @@ def curation_table(scores: pd.DataFrame, gaps: Gaps = ()) -> pd.DataFrame:
         expected[name] = 0.0
     table = pd.concat([over_seeds(_wide(scores), KEYS, columns), expected])
     by_problem = [part for _, part in table.groupby(PROBLEM, sort=False)]
-    table = completed(pd.concat(by_problem), pd.DataFrame(), gaps=gaps)
-    return with_titles(table)
+    return with_titles(completed(pd.concat(by_problem), pd.DataFrame(), gaps=gaps))
 
 
 def _wide(scores: pd.DataFrame, prefix: str = "") -> pd.DataFrame:

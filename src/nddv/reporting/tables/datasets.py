@@ -78,11 +78,6 @@ def _departures(summary: Mapping[str, Any], printed: Mapping[str, Any] | None) -
 
 def _resampled(summary: Mapping[str, Any], needed: Needed) -> list[str]:
     """The sizes at which the data set has too few rows, so that they were drawn repeatedly."""
-    sizes = {
-        n
-        for name, n, parts in needed
-        if name == summary["dataset"] and sum(parts.values()) > summary["rows"]
-    }
-    return [
-        f"n={n} is drawn with replacement, from disjoint rows for every part" for n in sorted(sizes)
-    ]
+    own = [(n, sum(parts.values())) for name, n, parts in needed if name == summary["dataset"]]
+    sizes = sorted({n for n, rows in own if rows > summary["rows"]})
+    return [f"n={n} is drawn with replacement, from disjoint rows for every part" for n in sizes]

@@ -14,18 +14,13 @@ from nddv.reporting.numbers import short, with_spread
 from nddv.reporting.registry import Result, Table
 from nddv.reporting.titles import CHANCE, title_of
 
+RULES = ("two_means", "two_means_at_least")
+ENDS = {"f1": "", "precision": "_precision", "recall": "_recall"}
 # Column of the scores file -> column of the table; each also gives a "<column>_sd" over seeds.
 MEASURED = {
     "f1_budget": "f1",
-    "f1_two_means": "two_means",
-    "precision_two_means": "two_means_precision",
-    "recall_two_means": "two_means_recall",
-    "f1_two_means_at_least": "two_means_at_least",
-    "precision_two_means_at_least": "two_means_at_least_precision",
-    "recall_two_means_at_least": "two_means_at_least_recall",
-    "area": "area",
-    "auroc": "auroc",
-    "seconds": "seconds",
+    **{f"{score}_{rule}": f"{rule}{end}" for rule in RULES for score, end in ENDS.items()},
+    **{name: name for name in ("area", "auroc", "seconds")},
 }
 PUBLISHED = {"f1": "published", "sd": "published_sd", "area": "published_area"}
 EVERYTHING = f"{CHANCE}-everything"
@@ -81,16 +76,14 @@ def detection_table(
     for problem, reason in absent.items():
         lines = _not_run(printed.get(_in_paper(problem), {}), reason)
         tables[problem] = lines or {"all": {"runs": 0, "note": reason}}
-    rows = [
-        {
-            **dict(zip(PROBLEM, problem, strict=True)),
-            **{"method": method, "title": title_of(method), "note": ""},
-            **_numbers(printed.get(_in_paper(problem), {}).get(method, {})),
-            **line,
-        }
-        for problem, lines in tables.items()
-        for method, line in lines.items()
-    ]
+    rows = []
+    for problem, lines in tables.items():
+        for method, line in lines.items():
+            row = dict(zip(PROBLEM, problem, strict=True))
+            row |= {"method": method, "title": title_of(method), "note": ""}
+            of_paper = printed.get(_in_paper(problem), {}).get(method, {})
+            row |= {name: of_paper[key] for key, name in PUBLISHED.items() if key in of_paper}
+            rows.append(row | line)
     columns = [*PROBLEM, "method", "title", "runs"]
     for name in ("f1", "published", *list(MEASURED.values())[1:]):
         columns += [name, f"{name}_sd"]
@@ -106,19 +99,14 @@ def _in_paper(problem: Problem) -> Problem:
     return in_paper(problem[0]), *problem[1:]
 
 
-def _numbers(line: Mapping[str, Any]) -> dict[str, float]:
-    """What the paper prints of a method."""
-    return {name: line[key] for key, name in PUBLISHED.items() if key in line}
-
-
 def _not_run(lines: Lines, reason: str) -> Lines:
     """Gaps for methods of the paper, under the titles it gives them; a note of the file is kept."""
     gaps = {}
     for method, line in lines.items():
-        note = line.get("note")
-        note = note if isinstance(note, str) else ""
-        # What has no definition cannot be run in any configuration.
-        said = note if note.startswith("undefined") else f"{reason} ({note})" if note else reason
+        note, said = line.get("note"), reason
+        if isinstance(note, str) and note:
+            # What has no definition cannot be run in any configuration.
+            said = note if note.startswith("undefined") else f"{reason} ({note})"
         gaps[method] = {"title": line["title"], "runs": 0, "note": said}
     return gaps
 
@@ -135,22 +123,12 @@ def _summary(runs: pd.DataFrame) -> dict[str, Any]:
 
 def _chance(group: pd.DataFrame) -> Lines:
     level = group.filter(like="chance_").mean()
-    two_means = level["chance_two_means"]
-    everything = level["chance_flag_everything"]
+    chance = dict.fromkeys(RULES, level["chance_two_means"])
+    chance |= {"f1": level["chance_budget"], "area": level["chance_area"], "auroc": 0.5}
+    everything = dict.fromkeys(RULES, level["chance_flag_everything"])
     return {
-        CHANCE: {
-            "f1": level["chance_budget"],
-            "two_means": two_means,
-            "two_means_at_least": two_means,
-            "area": level["chance_area"],
-            "auroc": 0.5,
-            "note": "expectation",
-        },
-        EVERYTHING: {
-            "two_means": everything,
-            "two_means_at_least": everything,
-            "note": "not budget-matched",
-        },
+        CHANCE: {**chance, "note": "expectation"},
+        EVERYTHING: {**everything, "note": "not budget-matched"},
     }
 
 
@@ -178,10 +156,9 @@ def lay_out(entry: Table, table: pd.DataFrame) -> Result:
     for block, part in shown.groupby(keys, sort=False) if keys else [((), shown)]:
         front = {entry.columns[key]: str(value) for key, value in zip(keys, block, strict=True)}
         for _, of_method in part.sort_values("place").groupby("place"):
-            row = {**front, entry.columns["title"]: titles[of_method["method"].iloc[0]]}
-            rows.append(
-                row | dict(zip(of_method[across].astype(str), of_method["cell"], strict=True))
-            )
+            across_row = dict(zip(of_method[across].astype(str), of_method["cell"], strict=True))
+            title = titles[of_method["method"].iloc[0]]
+            rows.append({**front, entry.columns["title"]: title, **across_row})
     headings = [entry.columns[name] for name in (*keys, "title")]
     columns = [*headings, *(str(value) for value in shown[across].unique())]
     notes = [f"({letter}) {reason}." for reason, letter in letters.items()]

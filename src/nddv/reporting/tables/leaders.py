@@ -20,13 +20,7 @@ COLUMNS += ["baseline_f1_sd", "ahead", "ahead_sd", "wins", "leads"]
 def leaders(scores: pd.DataFrame, methods: Collection[str]) -> Result:
     """One row per problem and readout, beside the best of the other methods.
 
-    Parameters
-    ----------
-    scores : one row per problem, method and seed, as :mod:`nddv.evaluation.collect` writes them.
-    methods : those that are compared.
-
-    Returns
-    -------
+    ``scores`` are those of :mod:`nddv.evaluation.collect`; ``methods`` are compared. The columns:
     problem, method, title, f1, baseline, baseline_title, baseline_f1, ahead (each mean with its
     ``_sd`` over seeds), wins (``"4 of 5"``), leads (yes or no); and as notes, in how many problems
     each readout leads.

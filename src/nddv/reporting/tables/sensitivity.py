@@ -35,16 +35,14 @@ def sensitivity_table(scores: pd.DataFrame, defaults: Mapping[str, float | str])
         return pd.DataFrame(columns=COLUMNS)
     rows = _by_setting(scores, {name: setting_text(usual) for name, usual in defaults.items()})
     table = over_seeds(rows, [*KEYS, "is_default"], ["f1", "area"])
-    order = table.assign(
-        problem=table.groupby(PROBLEM, sort=False).ngroup(),
-        readout=table["method"].map(VARIANT_READOUTS.index),
-        place=table["parameter"].map(list(defaults).index),
-        number=pd.to_numeric(table["setting"], errors="coerce"),
-        learned=table["setting"] != "none",
-    )
-    order = order.sort_values(
-        ["problem", "readout", "place", "number", "learned"], kind="stable", na_position="first"
-    )
+    places = {
+        "problem": table.groupby(PROBLEM, sort=False).ngroup(),
+        "readout": table["method"].map(VARIANT_READOUTS.index),
+        "parameter": table["parameter"].map(list(defaults).index),
+        "number": pd.to_numeric(table["setting"], errors="coerce"),
+        "learned": table["setting"] != "none",
+    }
+    order = pd.DataFrame(places).sort_values(list(places), kind="stable", na_position="first")
     return table.loc[order.index, COLUMNS].reset_index(drop=True)
 
 

@@ -6,7 +6,7 @@ threads, timeout, status (done, timed out, gap), seconds, peak_memory_mb, gap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,7 +109,7 @@ def timing_table(
     printed = printed.rename(columns=lambda name: name if name in PAPER else f"published_{name}")
     table = shown.merge(measured, how="left", on=KEYS).merge(printed, how="left", on=PAPER)
     table = table.fillna({"runs": 0, "note": NOT_RUN}).astype({"runs": int})
-    table = _extrapolated(table, fit_laws(measured))
+    table = _extrapolated(table, measured)
     table["ratio"] = _ratio(table, "estimate")
     if published is not None:
         said = words("the paper: " + table.pop("published_note"))
@@ -138,27 +138,20 @@ def summarise(rows: pd.DataFrame) -> pd.DataFrame:
     summary = []
     for key, runs in rows.groupby(KEYS, sort=False):
         done = runs[runs["status"] == "done"]
-        late = runs[runs["status"] == "timed out"]
-        seconds = done["seconds"].mean()
-        reached = late["timeout"].max()
-        notes = [f"timed out after {reached:g} s"] if len(late) else []
-        notes += list(runs.loc[runs["status"] == "gap", "gap"].unique())
-        summary.append(
-            {
-                **dict(zip(KEYS, key, strict=True)),
-                "runs": len(done),
-                "seconds": seconds,
-                "seconds_sd": done["seconds"].std(ddof=1),
-                "lower_bound": reached if np.isnan(seconds) else seconds,
-                "peak_memory_mb": done["peak_memory_mb"].mean(),
-                "note": _join(*notes, runs["shared"].iloc[0]),
-            }
-        )
-    return with_titles(pd.DataFrame(summary))
+        seconds, sd = done["seconds"].mean(), done["seconds"].std(ddof=1)
+        reached = runs.loc[runs["status"] == "timed out", "timeout"].max()
+        late = "" if np.isnan(reached) else f"timed out after {reached:g} s"
+        gaps = runs.loc[runs["status"] == "gap", "gap"].unique()
+        note = _join(late, *gaps, runs["shared"].iloc[0])
+        bound = reached if np.isnan(seconds) else seconds
+        memory = done["peak_memory_mb"].mean()
+        summary.append([*key, len(done), seconds, sd, bound, memory, note])
+    measured = ["runs", "seconds", "seconds_sd", "lower_bound", "peak_memory_mb", "note"]
+    return with_titles(pd.DataFrame(summary, columns=[*KEYS, *measured]))
 
 
 def _join(*notes: str) -> str:
-    return "; ".join(note for note in notes if note)
+    return "; ".join(filter(None, notes))
 
 
 def fit_laws(table: pd.DataFrame) -> dict[tuple[Any, ...], PowerLaw | None]:
@@ -169,10 +162,9 @@ def fit_laws(table: pd.DataFrame) -> dict[tuple[Any, ...], PowerLaw | None]:
     }
 
 
-def _extrapolated(
-    table: pd.DataFrame, laws: Mapping[tuple[Any, ...], PowerLaw | None]
-) -> pd.DataFrame:
+def _extrapolated(table: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
     """Add exponent, extrapolated and estimate, and say from where."""
+    laws = fit_laws(measured)
     table = table.assign(exponent=np.nan, extrapolated=False, estimate=table["seconds"])
     for i, row in table.iterrows():
         law = laws.get(tuple(row[CURVE]))
