@@ -1,6 +1,7 @@
 """Audits: how far the values are from retraining, in three kinds of problems, and the theory's checks."""
 
 AUDITED_VALUES = [f"results/values/{ADDRESS}/{name}.npz" for name in PLAN.audit_methods]
+AUDITED_RECORDS = [path.replace(".npz", ".json") for path in AUDITED_VALUES]
 
 
 rule audit_marginals:
