@@ -3,25 +3,13 @@
 from nddv.reporting.figures.style import save_figure
 from nddv.reporting.inputs import read_inputs
 from nddv.reporting.titles import OTHERS
-from nddv.support.jobs import log_to
+from nddv.support.jobs import job
 
-
-def main(entry, paths, facts, methods, figure_paths):
-    frames = read_inputs(paths)
-    if methods is not None:
+with job(snakemake):
+    params, frames = snakemake.params, read_inputs(dict(snakemake.input.items()))
+    if params.methods is not None:
         # Rows that are of no method, as those of random orders, are for comparison.
         for name, frame in frames.items():
             if "method" in frame:
-                frames[name] = frame[frame["method"].isin([*methods, *OTHERS])]
-    save_figure(entry.load()(**frames, **facts), figure_paths)
-
-
-if __name__ == "__main__":
-    with log_to(snakemake.log[0]):
-        main(
-            snakemake.params.entry,
-            dict(snakemake.input.items()),
-            snakemake.params.facts,
-            snakemake.params.methods,
-            list(snakemake.output),
-        )
+                frames[name] = frame[frame["method"].isin([*params.methods, *OTHERS])]
+    save_figure(params.entry.load()(**frames, **params.facts), list(snakemake.output))
