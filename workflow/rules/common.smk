@@ -73,6 +73,21 @@ def method_sources(wildcards, *modules):
     return source_hash(*get_method(wildcards.method).modules, *modules)
 
 
+def entry_sources(entry, *modules):
+    """The code that makes a table or figure."""
+    return source_hash(entry.module, "reporting.inputs", *modules)
+
+
+def in_report(path):
+    """A table or figure that Snakemake's report shows: below its part, with its title."""
+    return report(
+        path,
+        caption="../report/entry.rst",
+        category=lambda wildcards, params: params.entry.part.capitalize(),
+        labels=lambda wildcards, params: {"content": params.entry.title},
+    )
+
+
 def growing(limit):
     """A limit of a job, of megabytes or minutes, that doubles with each attempt: what died of it may live.
 

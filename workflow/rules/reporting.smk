@@ -1,21 +1,6 @@
 """The report. What a table or figure is, and what it reads, stands in nddv.reporting.catalogue."""
 
 
-def entry_sources(entry, *modules):
-    """The code that makes a table or figure."""
-    return source_hash(entry.module, "reporting.inputs", *modules)
-
-
-def in_report(path):
-    """A table or figure that Snakemake's report shows: below its part, with its title."""
-    return report(
-        path,
-        caption="../report/entry.rst",
-        category=lambda wildcards, params: params.entry.part.capitalize(),
-        labels=lambda wildcards, params: {"content": params.entry.title},
-    )
-
-
 rule table:
     input:
         unpack(lambda wildcards: PLAN.inputs(PLAN.tables[wildcards.table])),
