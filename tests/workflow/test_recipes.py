@@ -137,8 +137,8 @@ def test_a_figure(project):
 
 def test_a_data_set(fresh):
     follow("data set", fresh.folder)
-    overlay = {"problems": [{"dataset": "iris", "n": 60, "corruption": "label10"}]}
-    target = "results/problems/iris/n60/label10/seed100/problem.npz"
+    overlay = {"problems": [{"dataset": "small_planes", "n": 60, "corruption": "label10"}]}
+    target = "results/problems/small_planes/n60/label10/seed100/problem.npz"
     fresh.snakemake(target, overlay=overlay)
     assert (fresh.folder / target).exists()
 
