@@ -1,6 +1,7 @@
 """The report. What a table or figure is, and what it reads, stands in nddv.reporting.catalogue."""
 
 
+# entry_text: Snakemake notices changes of plain values only, and an entry is none.
 rule table:
     input:
         unpack(lambda wildcards: PLAN.inputs(PLAN.tables[wildcards.table])),
@@ -19,6 +20,7 @@ rule table:
         runtime=growing(10),
     params:
         entry=lambda wildcards: PLAN.tables[wildcards.table],
+        entry_text=lambda wildcards: repr(PLAN.tables[wildcards.table]),
         facts=lambda wildcards: PLAN.told(PLAN.tables[wildcards.table]),
         provenance=PLAN.provenance,
         sources=lambda wildcards: entry_sources(
@@ -48,6 +50,7 @@ rule table_as:
         runtime=growing(10),
     params:
         entry=lambda wildcards: PLAN.tables[wildcards.table],
+        entry_text=lambda wildcards: repr(PLAN.tables[wildcards.table]),
         sources=source_hash("reporting.writing"),
     message:
         "Table {wildcards.table} as {wildcards.format}"
@@ -72,6 +75,7 @@ rule figure:
         runtime=growing(10),
     params:
         entry=lambda wildcards: PLAN.figures[wildcards.figure],
+        entry_text=lambda wildcards: repr(PLAN.figures[wildcards.figure]),
         facts=lambda wildcards: PLAN.told(PLAN.figures[wildcards.figure]),
         methods=lambda wildcards: PLAN.methods_shown(PLAN.figures[wildcards.figure]),
         sources=lambda wildcards: entry_sources(
