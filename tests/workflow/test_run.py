@@ -132,7 +132,7 @@ def test_values_made_again_are_the_same(project):
 def test_a_method_that_cannot_is_a_visible_gap(project):
     project.append(
         "baselines/loss.py",
-        "\n\ndef small_loss(*data, **parameters):\n    raise NoValues('too few | points')\n",
+        "\n\ndef small_loss(X, y):\n    raise NoValues('too few | points')\n",
     )
     project.snakemake()
     table = pd.read_csv(project.folder / "reports" / "tables" / "detection_n60.csv")
@@ -149,7 +149,7 @@ def test_a_method_that_cannot_is_a_visible_gap(project):
 def test_a_bug_fails_loudly_and_leaves_no_output(project):
     project.append(
         "baselines/loss.py",
-        "\n\ndef small_loss(*data, **parameters):\n    raise KeyError('a bug')\n",
+        "\n\ndef small_loss(X, y):\n    raise KeyError('a bug')\n",
     )
     done = project.snakemake(check=False)
     assert done.returncode != 0

@@ -66,7 +66,7 @@ SEEDS = (100, 101)
 # Takes 2500 MB, where the first attempt has 2000; there it waits until it is killed.
 GREEDY = """
 
-def small_loss(X, **parameters):
+def small_loss(X):
     import pathlib
     import time
 

@@ -26,7 +26,7 @@ rule value_nddv:
         methods=PLAN.readouts,
         seeds=SEEDS,
         settings=NDDV_SETTINGS,
-        sources=source_hash("methods.valuation", "estimator.together"),
+        sources=source_hash("methods.valuation", "estimator.nddv"),
     message:
         "NDDV on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:
