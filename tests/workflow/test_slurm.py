@@ -18,9 +18,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 from filelock import FileLock, Timeout
+
+from nddv.values import load_values
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol", "munged", "runuser")
 CONFIGURATION = Path("/etc/slurm/slurm.conf")
@@ -219,8 +220,8 @@ def test_values_are_made_on_slurm(run):
     made = [(FOLDER, "nddv-path"), (FOLDER, "small-loss"), (ALSO, "nddv-path")]
     for seed in SEEDS:
         for folder, method in made:
-            with np.load(run.folder / folder / f"seed{seed}" / f"{method}.npz") as stored:
-                assert stored["values"].shape == (60,), run.output
+            values = load_values(run.folder / folder / f"seed{seed}" / f"{method}.npz")
+            assert values.values.shape == (60,), run.output
 
 
 @pytest.mark.slow
