@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nddv.problems.addresses import KINDS, columns_of, parse_corruption
+from nddv.problems.addresses import KINDS, check_task, columns_of, parse_corruption
 from nddv.problems.corruption import corrupt
 
-CLEAN, LABEL, FEATURE, GAUSS = range(4)
+CLEAN, LABEL, FEATURE, GAUSS, TARGET = range(5)
+OF_CLASSES = KINDS[1:TARGET]  # the kinds that a classification problem may have
 
 
 def rng(seed=100):
@@ -35,6 +36,7 @@ def corrupted(name, X, y, varies=None, classes=3, seed=100):
         ("feature99", {"feature": 0.99}),
         ("label10+gauss3", {"label": 0.1, "gauss": 0.03}),
         ("label33+feature33+gauss33", {"label": 0.33, "feature": 0.33, "gauss": 0.33}),
+        ("feature10+target5", {"feature": 0.1, "target": 0.05}),
     ],
 )
 def test_a_name_gives_its_rates_in_order(name, rates):
@@ -58,6 +60,8 @@ def test_a_name_gives_its_rates_in_order(name, rates):
         "label10+label10",
         "label10+label20",
         "label10,feature10",
+        "target",
+        "targets10",
     ],
 )
 def test_an_unknown_name_is_refused(name):
@@ -82,10 +86,10 @@ def test_some_points_must_stay_clean():
     classes=st.integers(2, 5),
 )
 def test_counts_are_exact_and_each_kind_does_its_own(n, percents, classes):
-    rates = {kind: p / 100 for kind, p in zip(KINDS[1:], percents, strict=True) if p}
+    rates = {kind: p / 100 for kind, p in zip(OF_CLASSES, percents, strict=True) if p}
     X, y = points(n, classes=classes)
     new_X, new_y, kinds = corrupt(X, y, rates, np.ones(5, bool), classes, rng())
-    for code, kind in enumerate(KINDS[1:], start=1):
+    for code, kind in enumerate(OF_CLASSES, start=1):
         assert np.sum(kinds == code) == round(rates.get(kind, 0) * n)
     np.testing.assert_array_equal(new_y != y, kinds == LABEL)
     assert new_y.min() >= 0
@@ -143,9 +147,41 @@ def test_kinds_at_one_rate_hit_the_same_points():
     """So that a comparison of kinds is a paired one."""
     X, y = points(300)
     chosen = [corrupted(f"{kind}10", X, y)[2] > 0 for kind in KINDS[1:]]
-    np.testing.assert_array_equal(chosen[0], chosen[1])
-    np.testing.assert_array_equal(chosen[0], chosen[2])
+    for other in chosen[1:]:
+        np.testing.assert_array_equal(chosen[0], other)
     assert not np.array_equal(chosen[0], corrupted("label10", X, y, seed=102)[2] > 0)
+
+
+@given(n=st.integers(20, 200), percent=st.integers(5, 95), values=st.integers(2, 300))
+def test_wrong_targets_are_those_of_other_points(n, percent, values):
+    X, _ = points(n)
+    y = rng(102).integers(values, size=n) / 7.0
+    y[0], y[1] = -1.0, -2.0  # two targets at least differ
+    new_X, new_y, kinds = corrupted(f"target{percent}", X, y)
+    assert np.sum(kinds == TARGET) == round(percent / 100 * n)
+    np.testing.assert_array_equal(new_y != y, kinds == TARGET)  # no chosen point keeps its target
+    assert set(new_y) <= set(y)
+    np.testing.assert_array_equal(new_X, X)
+
+
+def test_wrong_targets_are_uniform_over_the_points_with_another():
+    y = np.repeat([0.0, 1.0, 2.0], [10_000, 6000, 4000])
+    _, noisy, kinds = corrupted("target90", np.zeros((20_000, 1), np.float32), y)
+    of_zeros = noisy[(kinds == TARGET) & (y == 0)]
+    assert (of_zeros == 1).mean() == pytest.approx(0.6, abs=0.02)
+    assert (of_zeros == 2).mean() == pytest.approx(0.4, abs=0.02)
+
+
+def test_a_corruption_fits_a_task():
+    for name in ("clean", "feature10", "gauss10"):
+        check_task(name, "classification")
+        check_task(name, "regression")
+    check_task("label10", "classification")
+    check_task("feature10+target10", "regression")
+    with pytest.raises(ValueError, match="label noise is for classification, .* as in 'target10'"):
+        check_task("label10+feature10", "regression")
+    with pytest.raises(ValueError, match="target noise is for regression, .* as in 'label10'"):
+        check_task("target10", "classification")
 
 
 def test_label_noise_stays_as_it_was():
@@ -166,6 +202,8 @@ def test_impossible_corruptions_are_said():
         corrupted("label33+feature33+gauss33", X[:2], y[:2])
     with pytest.raises(ValueError, match="at least 2 classes, got 1"):
         corrupted("label10", X, np.zeros(10, np.int64), classes=1)
+    with pytest.raises(ValueError, match="at least 2 different targets, got 1"):
+        corrupted("target10", X, np.full(10, 0.5))
 
 
 def test_columns_of_an_address():

@@ -86,6 +86,11 @@ def test_parquet_is_read_too(own, tmp_path):
         ({"expect": {"classes": 3}}, "2 classes, not 3"),
         ({"expect": {"minority": 0.5}}, "0.333 of the rows in the smallest class"),
         ({"binarise": "mean"}, "not numeric"),
+        ({"task": "regression"}, "not numeric"),
+        ({"task": "regression", "target": "one"}, "only one value, 1"),
+        ({"task": "regression", "target": "score", "balance": True}, "'balance' is for classes"),
+        ({"task": "regression", "target": "score", "expect": {"classes": 2}}, "'classes' is for"),
+        ({"task": "regression", "target": "score", "expect": {"rows": 61}}, "60 rows, not 61"),
     ],
 )
 def test_a_wrong_entry_is_said(own, change, message):
@@ -126,6 +131,23 @@ def test_a_target_split_at_its_mean(own):
     )
     assert table.classes == ["N", "P"]
     np.testing.assert_array_equal(table.y, frame["score"] < frame["score"].mean())
+
+
+def test_a_real_valued_target_stays_as_it_is(own, tmp_path):
+    frame, entry = own
+    real = {**entry, "target": "age", "drop": ["label"], "task": "regression"}
+    table = load_dataset("mine", real, progress=False)
+    assert (table.task, table.classes, table.y.dtype) == ("regression", [], np.float64)
+    np.testing.assert_array_equal(table.y, frame["age"])
+    save_table(tmp_path / "stored", table)
+    stored = load_table(tmp_path / "stored")
+    assert stored.task == "regression"
+    np.testing.assert_array_equal(stored.y, table.y)
+    found = summary(table, real)
+    assert (found["classes"], found["minority"]) == (None, None)
+    few = load_dataset("mine", {**real, "rows": 15}, progress=False)
+    assert len(few.y) == 15
+    assert set(few.y) <= set(table.y)
 
 
 def test_balanced_and_subset_rows_are_seeded_and_in_file_order(own):
@@ -332,7 +354,9 @@ def test_files_are_found_again_by_the_same_source(documents, tmp_path):
 # The real data sets, from the folder that NDDV_DATA names.
 
 
-@pytest.mark.parametrize("name", ["2dplanes", "electricity", "adult", "pol", "fire"])
+@pytest.mark.parametrize(
+    "name", ["2dplanes", "electricity", "adult", "pol", "fire", "fire_target", "pol_target"]
+)
 def test_real_tables_are_what_their_entries_promise(data_folder, name):
     table = load_dataset(name, DATASETS[name], allowed=["local"], progress=False)
     assert table.record["source"]["verified"]
@@ -343,6 +367,10 @@ def test_real_tables_are_what_their_entries_promise(data_folder, name):
         assert table.group.mean() == pytest.approx(0.668, abs=0.001)
     if name == "pol":
         assert (np.ptp(table.X, axis=0) == 0).sum() == 22
+    if name == "pol_target":  # split at its mean, it is the class of pol
+        classes = load_dataset("pol", DATASETS["pol"], allowed=["local"], progress=False)
+        np.testing.assert_array_equal(table.y < table.y.mean(), classes.y == 1)
+        np.testing.assert_array_equal(table.X, classes.X)
 
 
 def ready(name, rows=None):

@@ -41,6 +41,12 @@ def table():
     )
 
 
+@pytest.fixture
+def regression(table):
+    """The same table with a real-valued target, which tells the row."""
+    return replace(table, y=np.arange(400) / 3.0, classes=[])
+
+
 def arrays_of(problem):
     return {f"{name}_{part}": getattr(problem, f"{name}_{part}") for part in PARTS for name in "Xy"}
 
@@ -77,7 +83,7 @@ def test_a_corruption_changes_the_training_part_only(table, name):
     np.testing.assert_array_equal(truth.mask, differs)
     np.testing.assert_array_equal(truth.y_clean, clean.y_train)
     assert truth.record["corrupted"] == dict.fromkeys(truth.record["rates"], 20)
-    assert truth.record["kinds"] == ["clean", "label", "feature", "gauss"]
+    assert truth.record["kinds"] == ["clean", "label", "feature", "gauss", "target"]
     assert noisy.record["valid"] == "clean"
     assert not nothing.mask.any()
 
@@ -269,6 +275,54 @@ def test_methods_are_given_the_problem_and_no_truth(table, monkeypatch):
         monkeypatch.setattr("nddv.baselines.chance.random_values", scope["rule"])
         with pytest.raises(TypeError, match=wish):
             value("random", problem, 100)
+
+
+def test_a_regression_problem_has_real_targets(regression, tmp_path):
+    problem, truth = make_problem(regression, 200, "target10", 100, SMALL)
+    assert problem.record["task"] == "regression"
+    assert problem.record["classes"] == []
+    assert {getattr(problem, f"y_{part}").dtype for part in PARTS} == {np.dtype(np.float64)}
+    np.testing.assert_array_equal(truth.y_clean, regression.y[truth.rows_train])
+    np.testing.assert_array_equal(truth.mask, problem.y_train != truth.y_clean)
+    assert set(problem.y_train) <= set(truth.y_clean)
+    assert truth.record["corrupted"] == {"target": 20}
+    save_problem(tmp_path / "problem.npz", problem)
+    save_truth(tmp_path / "truth.npz", truth)
+    assert changed_arrays(load_problem(tmp_path / "problem.npz"), problem) == set()
+    np.testing.assert_array_equal(load_truth(tmp_path / "truth.npz").y_clean, truth.y_clean)
+
+
+def test_wrong_targets_change_nothing_else_and_follow_the_seed(regression):
+    noisy, truth = make_problem(regression, 200, "target10", 100, SMALL)
+    again, _ = make_problem(regression, 200, "target10", 100, SMALL)
+    clean, _ = make_problem(regression, 200, "clean", 100, SMALL)
+    other, _ = make_problem(regression, 200, "target10", 101, SMALL)
+    valid, _ = make_problem(
+        regression, 200, "target10", 100, {**SMALL, "valid": 20}, corrupt_valid=True
+    )
+    assert changed_arrays(noisy, again) == set()
+    assert changed_arrays(noisy, clean) == {"y_train"}
+    assert changed_arrays(noisy, other) == set(arrays_of(noisy))
+    assert changed_arrays(noisy, valid) == {"y_valid"}
+    both, kinds = make_problem(regression, 200, "feature10+target10", 100, SMALL)
+    assert changed_arrays(both, clean) == {"X_train", "y_train"}
+    assert np.bincount(kinds.kinds).tolist() == [160, 0, 20, 0, 20]
+    assert truth.mask.sum() == 20
+
+
+def test_a_corruption_must_fit_the_task(table, regression):
+    with pytest.raises(ValueError, match="toy@coder: label noise is for classification"):
+        make_problem(regression, 60, "label10", 100, SMALL)
+    with pytest.raises(ValueError, match="toy@coder: target noise is for regression"):
+        make_problem(table, 60, "target10", 100, SMALL)
+
+
+@pytest.mark.parametrize("name", ["fire_target", "houses"])
+def test_regressions_that_need_no_file(name, monkeypatch):
+    monkeypatch.delenv("NDDV_DATA", raising=False)
+    problem, truth = make_problem(name, 100, "target10", 100)
+    assert problem.record["task"] == "regression"
+    assert truth.mask.sum() == 10
 
 
 def test_unknown_data_set_is_said():

@@ -121,6 +121,20 @@ def test_rows_come_in_random_order():
         assert not np.array_equal(rows, np.sort(rows))
 
 
+def test_real_numbers_are_not_stratified():
+    y = rng().normal(size=50)
+    sizes = {"train": 20, "valid": 10, "test": 10, "meta": 10}
+    parts = stratified_splits(y, sizes, rng())
+    assert {part: len(rows) for part, rows in parts.items()} == sizes
+    assert sorted(np.concatenate(list(parts.values()))) == list(range(50))
+    same = stratified_splits(np.zeros(50, np.int64), sizes, rng())
+    for part in sizes:
+        np.testing.assert_array_equal(parts[part], same[part])
+    more = stratified_splits(y, {part: 2 * size for part, size in sizes.items()}, rng(), True)
+    assert len(more["train"]) == 40
+    assert len(np.unique(more["train"])) == 20
+
+
 def test_too_few_rows_is_said():
     sizes = {"train": 8, "valid": 1, "test": 1, "meta": 1}
     with pytest.raises(ValueError, match=r"11 rows .* \(8 train \+ 1 .* only 10: .*`resample"):

@@ -4,7 +4,7 @@
     registry    the meaning of entries of config/datasets.yaml and config/encoders.yaml
     fetch       verified files, from the first source that has them
     readers     from files to tables, documents and pictures; `formulas` draws rows instead
-    numeric     from tables to numbers, from labels to classes
+    numeric     from tables to numbers, from labels to classes or real targets
     encoders    from documents and pictures to rows of numbers
     datasets    all of these: ``load_dataset(name, entry) -> Table``
     sizes, splits, corruption

@@ -9,7 +9,10 @@ from nddv.support.wording import nearest
 
 # What may have happened to a point; its code is the position in this list. A mixed corruption names
 # its kinds in this order, so that a problem has only one address.
-KINDS = ("clean", "label", "feature", "gauss")
+KINDS = ("clean", "label", "feature", "gauss", "target")
+
+# Kinds that replace what is to be learnt fit one task only.
+TASK_OF = {"label": "classification", "target": "regression"}
 
 RULES = (
     f"use 'clean', or one of {', '.join(KINDS[1:])} with a percentage from 1 to 99, e.g. 'label10'"
@@ -35,6 +38,17 @@ def parse_corruption(name: str) -> dict[str, float]:
     if sum(percents.values()) >= 100:
         raise ValueError(f"corruption {name!r} leaves no point clean: lower its percentages")
     return {kind: percent / 100 for kind, percent in percents.items()}
+
+
+def check_task(name: str, task: str) -> None:
+    """Raise if a corruption does not fit a task, ``"classification"`` or ``"regression"``."""
+    for kind in parse_corruption(name):
+        if TASK_OF.get(kind, task) != task:
+            fitting = next(other for other, its_task in TASK_OF.items() if its_task == task)
+            raise ValueError(
+                f"{kind} noise is for {TASK_OF[kind]}, and this is a {task} problem: "
+                f"use {fitting} noise, as in '{fitting}10'"
+            )
 
 
 def _guess(name: str) -> str | None:

@@ -165,6 +165,8 @@ def _encoded(
     progress: bool,
 ) -> Table:
     """Encode documents or pictures, or take the embeddings as they are."""
+    if spec.get("task") == "regression":
+        raise ValueError("documents and pictures have classes: only a table may be a regression")
     y, classes = class_codes(content.labels, spec.get("class_names", {}))
     check_labels(y, spec)
     rows = chosen_rows(y, spec)
@@ -218,8 +220,8 @@ def summary(table: Table, entry: Entry) -> dict[str, Any]:
         "data": entry.get("data", "table"),
         "rows": len(table.y),
         "features": table.X.shape[1],
-        "classes": len(table.classes),
-        "minority": float(np.bincount(table.y).min() / len(table.y)),
+        "classes": len(table.classes) or None,
+        "minority": float(np.bincount(table.y).min() / len(table.y)) if table.classes else None,
         "group": entry.get("group", ""),
         "kind": source["kind"],
         "source": source["where"],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nddv.problems.addresses import KINDS, address, parse_corruption
+from nddv.problems.addresses import KINDS, address, check_task, parse_corruption
 from nddv.problems.corruption import corrupt
 from nddv.problems.problem import Problem, Truth
 from nddv.problems.sizes import PARTS, part_sizes
@@ -33,9 +33,11 @@ def make_problem(
     Parameters
     ----------
     data : a table (:func:`nddv.problems.load_dataset` loads one), or the name of a data set that
-        needs no file: 2dplanes, fire, digits, breast_cancer, wine. Only drawn rows are read.
+        needs no file: 2dplanes, fire, heavy_tails, heavy_tails_2, digits, breast_cancer, wine; with
+        real-valued targets fire_target, houses. Only drawn rows are read.
     n : number of training points.
-    corruption : ``"clean"``, or kinds with their percentage: ``"label10"``, ``"label10+gauss5"``.
+    corruption : ``"clean"``, or kinds with their percentage: ``"label10"``, ``"label10+gauss5"``;
+        wrong targets of a regression are ``"target10"``.
     seed : decides the splits and the corruption; the same seed gives the same bytes.
     sizes : of the ``valid``, ``test`` and ``meta`` parts, in rows or as a share of n.
     resample : if there are too few rows, draw rows more than once; parts still share no row.
@@ -50,6 +52,7 @@ def make_problem(
     # One random stream per step, so that a change of one step leaves the other draws alone.
     split_rng, train_rng, valid_rng = np.random.default_rng(seed).spawn(3)
     try:
+        check_task(corruption, table.task)
         rows = stratified_splits(table.y, wanted, split_rng, resample)
         X, y = _parts(table, rows)
     except ValueError as error:
@@ -71,7 +74,7 @@ def make_problem(
         "n": n,
         "corruption": corruption,
         "seed": seed,
-        "task": "classification",
+        "task": table.task,
         "classes": table.classes,
         "sizes": wanted,
         "resampled": sum(wanted.values()) > len(table.y),
@@ -91,8 +94,8 @@ def make_problem(
 
 def _parts(
     table: Table, rows: Mapping[str, NDArray[np.int64]]
-) -> tuple[dict[str, NDArray[np.float32]], dict[str, NDArray[np.int64]]]:
-    """Standardised features and labels of every part."""
+) -> tuple[dict[str, NDArray[np.float32]], dict[str, NDArray[Any]]]:
+    """Standardised features, and labels or targets, of every part."""
     y = {part: table.y[rows[part]] for part in PARTS}
     missing = sorted(set(range(len(table.classes))) - set(y["train"].tolist()))
     if missing:

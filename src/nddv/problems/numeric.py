@@ -20,6 +20,8 @@ from nddv.tabular.files import FileTable
 SHARE_TOLERANCE = 0.005
 MAXIMUM_CLASSES = 1000
 MAXIMUM_GROUPS = 50
+# Keys of an entry, or of what it expects, that speak of classes.
+OF_CLASSES = ("binarise", "balance", "class_names", "classes", "minority")
 
 
 def documents_of(table: FileTable, spec: Entry) -> Collection:
@@ -35,12 +37,11 @@ def documents_of(table: FileTable, spec: Entry) -> Collection:
 
 
 def numeric_table(table: FileTable, spec: Entry) -> Table:
-    """Turn the columns of a table into numbers, its target into classes."""
+    """Turn the columns of a table into numbers, its target into classes or real numbers."""
     frame = table.frame.rename(columns=spec.get("rename", {}))
     table = FileTable(table.path, frame, table.text)
     target, group = spec["target"], spec.get("group")
-    labels = _target(table, target, spec.get("binarise"))
-    y, classes = class_codes(labels, spec.get("class_names", {}))
+    y, classes = _learnt(table, spec)
     rows = _balanced(y, spec) if spec.get("balance") else np.arange(len(y))
     check_labels(y[rows], spec)
     rows = rows[chosen_rows(y[rows], spec)]
@@ -74,23 +75,24 @@ def class_codes(
     return codes.astype(np.int64), [names_of.get(str(name), str(name)) for name in names]
 
 
-def check_labels(y: NDArray[np.int64], spec: Entry) -> None:
-    """Compare the labels of the whole data set with what the entry expects."""
+def check_labels(y: NDArray[Any], spec: Entry) -> None:
+    """Compare the labels or targets of the whole data set with what the entry expects."""
     expect: Mapping[str, Any] = spec.get("expect", {})
-    counts = np.bincount(y)
-    share = float(counts.min() / len(y))
     wrong = []
     if len(y) != expect.get("rows", len(y)):
         wrong.append(f"{len(y)} rows, not {expect['rows']}")
-    if len(counts) != expect.get("classes", len(counts)):
-        wrong.append(f"{len(counts)} classes, not {expect['classes']}")
-    if abs(share - expect.get("minority", share)) > SHARE_TOLERANCE:
-        wrong.append(f"{share:.3f} of the rows in the smallest class, not {expect['minority']}")
+    if not _is_regression(spec):
+        counts = np.bincount(y)
+        share = float(counts.min() / len(y))
+        if len(counts) != expect.get("classes", len(counts)):
+            wrong.append(f"{len(counts)} classes, not {expect['classes']}")
+        if abs(share - expect.get("minority", share)) > SHARE_TOLERANCE:
+            wrong.append(f"{share:.3f} of the rows in the smallest class, not {expect['minority']}")
     if wrong:
         raise ValueError(f"it is not what its entry expects: {'; '.join(wrong)}")
 
 
-def chosen_rows(y: NDArray[np.int64], spec: Entry) -> NDArray[np.intp]:
+def chosen_rows(y: NDArray[Any], spec: Entry) -> NDArray[np.intp]:
     """The rows to keep, in file order: ``rows`` of them, stratified; without that key all."""
     wanted = spec.get("rows")
     if wanted is None:
@@ -99,9 +101,27 @@ def chosen_rows(y: NDArray[np.int64], spec: Entry) -> NDArray[np.intp]:
         raise ValueError(f"{wanted} rows are asked for ('rows'), but there are only {len(y)}")
     rng = np.random.default_rng(int(spec.get("data_seed", 0)))
     kept = np.sort(stratified_splits(y, {"kept": int(wanted)}, rng)["kept"])
-    if len(np.unique(y[kept])) < len(np.unique(y)):
+    if not _is_regression(spec) and len(np.unique(y[kept])) < len(np.unique(y)):
         raise ValueError(f"{wanted} rows ('rows') leave a class without any: raise them")
     return kept
+
+
+def _is_regression(spec: Entry) -> bool:
+    return spec.get("task") == "regression"
+
+
+def _learnt(table: FileTable, spec: Entry) -> tuple[NDArray[Any], list[str]]:
+    """What is to be learnt: codes of classes and their names, or real numbers and no names."""
+    if not _is_regression(spec):
+        labels = _target(table, spec["target"], spec.get("binarise"))
+        return class_codes(labels, spec.get("class_names", {}))
+    for key in OF_CLASSES:
+        if key in spec or key in spec.get("expect", {}):
+            raise ValueError(f"{key!r} is for classes, and the entry says 'task: regression'")
+    y = read_target(table, spec["target"], "regression").astype(np.float64)
+    if np.ptp(y) == 0:
+        raise ValueError(f"the target has only one value, {y[0]:g}: there is nothing to learn")
+    return y, []
 
 
 def _target(table: FileTable, column: str, binarise: str | None) -> NDArray[Any]:
@@ -111,8 +131,8 @@ def _target(table: FileTable, column: str, binarise: str | None) -> NDArray[Any]
         return np.where(target < target.mean(), "P", "N")
     if target.dtype.kind == "f" or len(np.unique(target)) > MAXIMUM_CLASSES:
         raise ValueError(
-            f"target {column!r} holds numbers, not classes; split it at its mean with "
-            "'binarise: mean' in the entry"
+            f"target {column!r} holds numbers, not classes; in the entry, 'binarise: mean' splits "
+            "it at its mean, and 'task: regression' keeps it"
         )
     return target
 

@@ -23,19 +23,20 @@ class Problem:
     ----------
     X_train : (n, d) float32, standardised, possibly corrupted. ``X_valid``, ``X_test``, ``X_meta``
         are standardised too, with the mean and spread of the clean training part.
-    y_train : (n,) int64 classes 0..C−1, possibly corrupted.
-    record : address, source, task, classes and sizes; ``valid`` says whether the validation part is
-        ``"clean"`` or ``"corrupted"``. Test and meta parts are always clean. JSON-able.
+    y_train : (n,) int64 classes 0..C−1, or float64 targets of a regression; possibly corrupted.
+    record : address, source, task, classes (none in a regression) and sizes; ``valid`` says whether
+        the validation part is ``"clean"`` or ``"corrupted"``. Test and meta parts are always clean.
+        JSON-able.
     """
 
     X_train: NDArray[np.float32]
-    y_train: NDArray[np.int64]
+    y_train: NDArray[Any]
     X_valid: NDArray[np.float32]
-    y_valid: NDArray[np.int64]
+    y_valid: NDArray[Any]
     X_test: NDArray[np.float32]
-    y_test: NDArray[np.int64]
+    y_test: NDArray[Any]
     X_meta: NDArray[np.float32]
-    y_meta: NDArray[np.int64]
+    y_meta: NDArray[Any]
     record: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -56,15 +57,15 @@ class Truth:
     Attributes
     ----------
     kinds : (n,) int8, the corruption of each training point, as its position in
-        ``record["kinds"]``: 0 clean, 1 label, 2 feature, 3 gauss.
-    y_clean : (n,) int64, the labels before corruption.
+        ``record["kinds"]``: 0 clean, 1 label, 2 feature, 3 gauss, 4 target.
+    y_clean : (n,) int64 or float64, the labels or targets before corruption.
     rows_train : (n,) int64, the row of the data set of each training point.
     group : (n,) int64 codes of the group attribute, named by ``record["groups"]``, or None.
     record : names of the codes, rates, and how many points were corrupted by each kind. JSON-able.
     """
 
     kinds: NDArray[np.int8]
-    y_clean: NDArray[np.int64]
+    y_clean: NDArray[Any]
     rows_train: NDArray[np.int64]
     group: NDArray[np.int64] | None = None
     record: dict[str, Any] = field(default_factory=dict)

@@ -23,12 +23,23 @@ def _table(target: str, /, **source: Any) -> dict[str, Any]:
     return {"data": "table", "target": target, "sources": [source]}
 
 
-_DRAWN = {"kind": "generated", "rows_drawn": 40768, "binarise": "mean"}
+def _real(target: str, /, **source: Any) -> dict[str, Any]:
+    """A table whose target is a real number."""
+    return {**_table(target, **source), "task": "regression"}
+
+
+_DRAWN = {"kind": "generated", "rows_drawn": 40768}
+_HALVES = {**_DRAWN, "binarise": "mean"}
+_HEAVY = {"kind": "generated", "formula": "heavy_tails", "rows_drawn": 20000}
 # Data sets that need no file and no network. These are their entries in config/datasets.yaml,
 # without the prose and without other sources.
 BUILT_IN = {
-    "2dplanes": _table("binaryClass", **_DRAWN, formula="2dplanes", data_seed=727, target="y"),
-    "fire": _table("binaryClass", **_DRAWN, formula="friedman", data_seed=901, target="Y"),
+    "2dplanes": _table("binaryClass", **_HALVES, formula="2dplanes", data_seed=727, target="y"),
+    "fire": _table("binaryClass", **_HALVES, formula="friedman", data_seed=901, target="Y"),
+    "fire_target": _real("Y", **_DRAWN, formula="friedman", data_seed=901),
+    "houses": _real("price", kind="generated", formula="houses", rows_drawn=20640, data_seed=1),
+    "heavy_tails": _table("y", **_HEAVY, data_seed=1),
+    "heavy_tails_2": _table("y", **_HEAVY, data_seed=2),
     "digits": _table("target", kind="scikit-learn", loader="digits"),
     "breast_cancer": _table("target", kind="scikit-learn", loader="breast_cancer"),
     "wine": _table("target", kind="scikit-learn", loader="wine"),
@@ -39,6 +50,12 @@ def split_name(name: str) -> tuple[str, str | None]:
     """Split ``"bbc@minilm"`` into data set and encoder; the encoder of a table is None."""
     dataset, at, encoder = name.partition("@")
     return dataset, encoder if at else None
+
+
+def task_of(name: str, datasets: Mapping[str, Entry]) -> str:
+    """What is to be learnt from a data set: ``"classification"`` or ``"regression"``."""
+    task: str = datasets[split_name(name)[0]].get("task", "classification")
+    return task
 
 
 def check_name(name: str, datasets: Mapping[str, Entry], encoders: Mapping[str, Entry]) -> None:

@@ -13,7 +13,7 @@ ROUNDING_STEPS = 4
 
 
 def stratified_splits(
-    y: NDArray[np.int64],
+    y: NDArray[Any],
     sizes: Mapping[str, int],
     rng: np.random.Generator,
     resample: bool = False,
@@ -25,7 +25,7 @@ def stratified_splits(
 
     Parameters
     ----------
-    y : (rows,) classes 0..C−1.
+    y : (rows,) classes 0..C−1; real numbers are one stratum.
     sizes : number of rows of each part; their order is the order of drawing.
     resample : if there are too few rows, draw rows more than once. The rows are first divided into
         one pool per part, in proportion to the sizes. A part has every row of its pool, and is
@@ -36,8 +36,9 @@ def stratified_splits(
     The row numbers of each part, in random order.
     """
     wanted = sum(sizes.values())
+    strata = np.zeros(len(y), dtype=np.int64) if y.dtype.kind == "f" else y
     if wanted <= len(y):
-        return _draw_once(y, sizes, rng)
+        return _draw_once(strata, sizes, rng)
     if not resample:
         parts = " + ".join(f"{size} {part}" for part, size in sizes.items())
         raise ValueError(
@@ -50,8 +51,8 @@ def stratified_splits(
             f"{len(y)} rows are too few to give each of {', '.join(sizes)} rows of its own, "
             "even with `resample: true`"
         )
-    pools = _draw_once(y, dict(zip(sizes, pool_sizes, strict=True)), rng)
-    return {part: _fill_up(pools[part], y, size, rng) for part, size in sizes.items()}
+    pools = _draw_once(strata, dict(zip(sizes, pool_sizes, strict=True)), rng)
+    return {part: _fill_up(pools[part], strata, size, rng) for part, size in sizes.items()}
 
 
 def _draw_once(

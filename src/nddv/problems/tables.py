@@ -20,8 +20,8 @@ class Table:
     Attributes
     ----------
     X : (rows, d) floats of any width; may be memory-mapped.
-    y : (rows,) int64 classes 0..C−1.
-    classes : their C names.
+    y : (rows,) int64 classes 0..C−1, or float64 targets of a regression.
+    classes : their C names; none in a regression.
     group : (rows,) int64 codes of the group attribute, such as sex, or None.
     groups : the names of these codes.
     name : of the data set, with its encoder: ``"2dplanes"``, ``"bbc@minilm"``.
@@ -29,12 +29,17 @@ class Table:
     """
 
     X: NDArray[np.floating[Any]]
-    y: NDArray[np.int64]
+    y: NDArray[Any]
     classes: list[str]
     group: NDArray[np.int64] | None = None
     groups: list[str] = field(default_factory=list)
     name: str = "table"
     record: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def task(self) -> str:
+        """Targets with classes are a classification, without a regression."""
+        return "classification" if self.classes else "regression"
 
 
 def save_table(folder: str | Path, table: Table) -> None:
