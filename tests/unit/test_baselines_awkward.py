@@ -13,8 +13,10 @@ from nddv.baselines.eigen import eigen_value, singular_lava, singular_oob
 from nddv.baselines.in_run import in_run_shapley
 from nddv.baselines.loss import small_loss
 from nddv.baselines.lossval import lossval
+from nddv.baselines.margins import area_under_margin
 from nddv.baselines.neighbours import knn_shapley
 from nddv.baselines.oob import data_oob, data_oob_trees
+from nddv.baselines.out_of_fold import boosting, boosting_slow, logistic_out_of_fold
 from nddv.baselines.transport import lava
 from nddv.baselines.volume import volume_shapley
 from nddv.values import NoValues, Values
@@ -26,6 +28,10 @@ RULES = {
     "data_oob-trees": (data_oob_trees, {"num_models": 60}),
     "knn": (knn_shapley, {}),
     "small_loss": (small_loss, {}),
+    "boosting": (boosting, {"min_samples_leaf": 5, "folds": 3}),
+    "boosting_slow": (boosting_slow, {"min_samples_leaf": 5, "folds": 3}),
+    "logistic_out_of_fold": (logistic_out_of_fold, {}),
+    "aum": (area_under_margin, {}),
     "lava": (lava, {}),
     "in_run-1": (in_run_shapley, {"order": 1}),
     "in_run-2": (in_run_shapley, {"order": 2}),
@@ -37,7 +43,8 @@ RULES = {
     "singular_oob": (singular_oob, {"num_models": 60}),
 }
 WITH_EIGENVALUES = {"eigen_value", "singular_lava", "singular_oob"}
-WITH_TWO_CLASSES = {"data_oob-logistic", "data_oob-trees", "small_loss", "singular_oob"}
+CONTROLS = {"small_loss", "boosting", "boosting_slow", "logistic_out_of_fold", "aum"}
+WITH_TWO_CLASSES = {"data_oob-logistic", "data_oob-trees", "singular_oob", *CONTROLS}
 
 
 def plain():

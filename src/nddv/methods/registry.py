@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nddv.dynamics.readouts import READOUTS
+from nddv.dynamics.readouts import CLASSIFICATION, READOUTS, REGRESSION
 from nddv.methods.signatures import read_signature
 from nddv.methods.variants import NDDV_PREFIX, is_nddv, split_variant
 from nddv.support.wording import pick
 
 OPENDATAVAL_PREFIX = "odv:"
+TASKS = (CLASSIFICATION, REGRESSION)
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Method:
         B drawn coalitions, F the cost of one fit.
     citation : where it comes from.
     needs : parts of the problem that it reads.
+    tasks : of the problems that it can value.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Method:
     cost: str
     citation: str
     needs: tuple[str, ...]
+    tasks: tuple[str, ...] = (CLASSIFICATION,)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -45,16 +48,27 @@ class Method:
         return (self.function.partition(":")[0].removeprefix("nddv."), "methods.valuation")
 
 
-def _rule(name: str, title: str, function: str, cost: str, citation: str) -> Method:
-    """A baseline; the parameters of its function say what it needs."""
-    return Method(name, title, function, cost, citation, read_signature(function).needs)
+def _rule(
+    name: str, title: str, function: str, cost: str, citation: str, task: str = CLASSIFICATION
+) -> Method:
+    """A baseline; the parameters of its function say what it needs.
+
+    task : of a rule that reads labels; any other serves all tasks.
+    """
+    signature = read_signature(function)
+    tasks = (task,) if signature.reads_labels else TASKS
+    return Method(name, title, function, cost, citation, signature.needs, tasks)
 
 
 _NDDV_FIT = "nddv.estimator.nddv:NDDV"
 _CHOI = "Choi et al. (2026), arXiv 2510.23409"
+_CLEANLAB = "a control: self-confidence of Northcutt, Jiang and Chuang (2021), JAIR"
 
 _READOUTS = [
-    Method(NDDV_PREFIX + r.name, r.title, _NDDV_FIT, r.cost, r.citation, r.needs)
+    Method(
+        *(NDDV_PREFIX + r.name, r.title, _NDDV_FIT, r.cost, r.citation, r.needs),
+        tuple(task for task in TASKS if task in r.tasks),
+    )
     for r in READOUTS.values()
 ]
 # fmt: off
@@ -100,6 +114,20 @@ _RULES = [
           "Data-OOB, and n·d² + d³", _CHOI),
     _rule("small-loss", "Small loss", "nddv.baselines.loss:small_loss",
           "F", "the control: log-likelihood under logistic regression"),
+    _rule("boosting", "Gradient boosting, out of fold", "nddv.baselines.out_of_fold:boosting",
+          "5·F, F = C·n·d a tree", _CLEANLAB),
+    _rule("boosting-slow", "Gradient boosting, out of fold, slow",
+          "nddv.baselines.out_of_fold:boosting_slow",
+          "5·F, F = C·n·d a tree", _CLEANLAB),
+    _rule("logistic-oof", "Logistic regression, out of fold",
+          "nddv.baselines.out_of_fold:logistic_out_of_fold",
+          "5·F", _CLEANLAB),
+    _rule("aum", "AUM of an MLP", "nddv.baselines.margins:area_under_margin",
+          "E·n·d", "a control: Pleiss et al. (2020), NeurIPS"),
+    _rule("forest-residual", "Forest, out-of-bag residuals",
+          "nddv.baselines.residuals:forest_residual",
+          "B·n·d·log n", "the control of regression: Data-OOB's forest, by absolute error",
+          task=REGRESSION),
     _rule("random", "Random", "nddv.baselines.chance:random_values",
           "n", "the chance line, measured"),
 ]
