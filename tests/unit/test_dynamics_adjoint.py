@@ -16,7 +16,7 @@ from nddv.dynamics.adjoint import (
 from nddv.dynamics.choices import CONTROLS
 from nddv.dynamics.costs import running, terminal
 from nddv.dynamics.flow import Flow, Path, euler_step, rollout
-from nddv.estimator.settings import Settings
+from nddv.estimator.settings import Settings, resolved
 
 B, D, C = 9, 5, 3
 LOSS = {"classification": ("cross_entropy", C), "regression": ("squared_error", 1)}
@@ -31,7 +31,7 @@ class Setting:
             width=4, steps=4, diffusion=0.3, running_cost=0.5, control=control,
             hidden=3, centers=4, interaction=0.8, **options,
         )  # fmt: skip
-        self.flow = Flow.of(settings, D, outputs)
+        self.flow = Flow.of(resolved(settings), D, outputs)
         self.generator = torch.Generator().manual_seed(3)
         self.flat = self.flow.init(self.generator, torch.float64)
         self.flat = self.flat + 0.3 * self.randn(len(self.flat))
@@ -136,7 +136,7 @@ def test_literal_pairing_differs_from_the_gradient() -> None:
         settings = Settings(
             width=4, steps=steps, horizon=0.5, diffusion=0.0, control="mlp", hidden=3
         )
-        s.flow = Flow.of(settings, D, C)
+        s.flow = Flow.of(resolved(settings), D, C)
         s.flat = s.flow.init(torch.Generator().manual_seed(5), torch.float64)
         s.noise = torch.zeros(steps, B, 4, dtype=torch.float64)
         exact, literal = s.gradient("exact"), s.gradient("literal")

@@ -9,7 +9,14 @@ import pytest
 import torch
 
 from nddv.dynamics.kernels import KERNELS, kernel, matern
-from nddv.dynamics.layers import Chain, ConstantLayer, DenseLayer, KANLayer
+from nddv.dynamics.layers import (
+    Chain,
+    ConstantLayer,
+    DenseLayer,
+    KANLayer,
+    affine,
+    weight_cotangent,
+)
 
 
 def closed_form(nu: float, distance: np.ndarray, length_scale: float) -> np.ndarray:
@@ -83,3 +90,19 @@ def test_kan_starts_at_xavier_scale() -> None:
     layer = KANLayer(40, 60, 8, 2.0, 1.5)
     (weight,) = layer.init(torch.Generator().manual_seed(0), torch.float64)
     assert weight.std() == pytest.approx(np.sqrt(2 / (40 * 9 + 60)), rel=0.02)
+
+
+def test_models_that_share_their_inputs_compute_what_each_would_alone() -> None:
+    generator = torch.Generator().manual_seed(2)
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    x, weight, bias, dy = normal(7, 3), normal(4, 3, 5), normal(4, 5), normal(4, 7, 5)
+    found, pulled = affine(x, weight, bias), weight_cotangent(x, dy)
+    each = x.expand(4, -1, -1)
+    assert torch.allclose(found, affine(each, weight, bias), atol=1e-12)
+    assert torch.allclose(pulled, weight_cotangent(each, dy), atol=1e-12)
+    for k in range(4):
+        assert torch.allclose(found[k], x @ weight[k] + bias[k], atol=1e-12)
+        assert torch.allclose(pulled[k], x.T @ dy[k], atol=1e-12)

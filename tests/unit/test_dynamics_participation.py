@@ -11,12 +11,14 @@ from nddv.dynamics.participation import (
     checkpoint_interval,
     participation,
     retrain,
+    train_again,
     utility_gradient,
 )
 from nddv.dynamics.rows import Rows
+from nddv.dynamics.runs import Data, Run
 from nddv.dynamics.schedule import Training
-from nddv.dynamics.training import Data, Run, train
-from nddv.estimator.settings import Settings
+from nddv.dynamics.training import train
+from nddv.estimator.settings import Settings, resolved
 
 N = 40
 OPTIMIZERS = {
@@ -31,6 +33,7 @@ def small_run(
     checkpoint_every: int | None = 1,
     **training,
 ) -> tuple[Run, Rows, torch.Tensor]:
+    """The last member of a model, by default its only one, and validation data."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(N + 30, 4))
     if task == "classification":
@@ -42,19 +45,32 @@ def small_run(
     rows = Rows.fit(x[:N], 4.0, torch.float64, torch.device("cpu"))
     meta = rows.like(x[N : N + 15])
     data = Data(rows, y[:N], meta, y[N : N + 15], loss)
-    flow = Flow.of(Settings(width=5, steps=2, hidden=4, centers=4, diffusion=0.1), 4, outputs)
-    options = {"epochs": 4, "batch_size": 16, "meta_every": 2, "weight_decay": 0.1}
-    settings = Settings(optimizer=optimizer, **{**options, **OPTIMIZERS[optimizer], **training})
-    run = train(flow, Training.of(settings), data, seed=5, checkpoint_every=checkpoint_every)
+    options = {"width": 5, "steps": 2, "hidden": 4, "centers": 4, "diffusion": 0.1}
+    options |= {"epochs": 4, "batch_size": 16, "meta_every": 2, "weight_decay": 1.2}
+    options |= {"optimizer": optimizer, "pairing": "exact", **OPTIMIZERS[optimizer], **training}
+    settings = resolved(Settings(configuration="paper", **options))
+    flow, how = Flow.of(settings, 4, outputs), Training.of(settings, N)
+    *_, run = train(flow, how, data, seed=5, checkpoint_every=checkpoint_every)
     return run, rows.like(x[N + 15 :]), y[N + 15 :]
 
 
-@pytest.mark.parametrize("option", [{"clip": 1.0}, {"clip": 0.2}, {"pairing": "literal"}], ids=str)
+OPTIONS = [
+    {"clip": 1.0},
+    {"clip": 0.2},
+    {"pairing": "literal"},
+    {"reweighting": "self", "epochs": 6},  # weights from the fifth epoch on
+    {"members": 2},
+]
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=str)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_equals_central_differences_of_retraining(optimizer: str, task: str, option: dict) -> None:
     """dU/dw_i = [U(w_i = 1+h) − U(w_i = 1−h)]/2h, retraining each time, to 1e-4 relative."""
     run, valid, valid_y = small_run(optimizer, task, **option)
+    weighed = torch.cat([v for v in run.visit_weights if v.min() < 1])
+    assert len(weighed) > 0  # points do have weights
     found = participation(run, valid, valid_y)
     scale, h = float(found.abs().max()), 1e-4
     for i in range(0, N, 5):
@@ -73,6 +89,15 @@ def test_retraining_with_unit_weights_is_the_run_itself() -> None:
         retrain(run, ones, valid, valid_y)
         == utility_gradient(run, run.flat, ones, valid, valid_y).utility
     )
+
+
+@pytest.mark.parametrize("reweighting", ["lookahead", "self"])
+def test_a_member_is_replayed_by_itself(reweighting: str) -> None:
+    """To rounding: its training was stacked with that of the others."""
+    run, _, _ = small_run(members=3, reweighting=reweighting, epochs=6)
+    assert run.member == 2
+    ones = torch.ones(N, dtype=torch.float64)
+    assert torch.allclose(train_again(run, ones), run.flat, rtol=0, atol=1e-10)
 
 
 def test_a_point_that_is_left_out_does_not_matter() -> None:

@@ -9,7 +9,7 @@ from nddv.dynamics.adjoint import Batch, backward
 from nddv.dynamics.costs import running, terminal
 from nddv.dynamics.flow import Flow, rollout
 from nddv.dynamics.reweighting import MetaProblem, WeightMap, lookahead_gradient, penalty_gradient
-from nddv.estimator.settings import Settings
+from nddv.estimator.settings import Settings, resolved
 
 LOSS = "cross_entropy"
 
@@ -24,7 +24,8 @@ def setting(rate: float = 0.5, pairing: str = "exact") -> tuple[MetaProblem, tor
         y = torch.randint(0, 3, (size,), generator=generator)
         return Batch(randn(size, 5), y, randn(2, size, 4))
 
-    flow = Flow.of(Settings(width=4, steps=2, hidden=3, centers=4, running_cost=0.3), 5, 3)
+    settings = Settings(width=4, steps=2, hidden=3, centers=4, running_cost=0.3)
+    flow = Flow.of(resolved(settings), 5, 3)
     flat = flow.init(generator, torch.float64)
     weight_map = WeightMap(6)
     theta = weight_map.init(generator, torch.float64)

@@ -13,7 +13,7 @@ from nddv.dynamics.flow import Flow, rollout
 from nddv.dynamics.population import score
 from nddv.dynamics.reading import ORIENTATION
 from nddv.dynamics.rows import Rows
-from nddv.estimator.settings import Settings
+from nddv.estimator.settings import Settings, resolved
 from nddv.values import center
 
 N, W = 6, 3
@@ -25,7 +25,7 @@ def lq_paths(
 ) -> tuple[np.ndarray, np.ndarray, Flow]:
     """Initial states (N, W) and terminal states (copies, N, W) of the linear–quadratic flow."""
     settings = Settings(width=W, steps=steps, interaction=a, diffusion=sigma, control="open_loop")
-    flow = Flow.of(settings, W, 2)
+    flow = Flow.of(resolved(settings), W, 2)
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(N, W, generator=generator, dtype=torch.float64)
     controls = [[torch.randn(W, generator=generator, dtype=torch.float64)] for _ in range(steps)]
@@ -68,7 +68,8 @@ def small_problem(diffusion: float = 0.5):
     x = rng.normal(size=(40, 5))
     rows = Rows.fit(x, 5.0, torch.float64, CPU)
     y = torch.as_tensor(rng.integers(0, 3, 40))
-    flow = Flow.of(Settings(width=4, hidden=4, centers=4, diffusion=diffusion), 5, 3)
+    settings = Settings(width=4, steps=3, hidden=4, centers=4, diffusion=diffusion)
+    flow = Flow.of(resolved(settings), 5, 3)
     flat = flow.init(torch.Generator().manual_seed(0), torch.float64)
     return flow, flat, rows, y
 

@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
 
 from nddv.dynamics.flow import Flow
-from nddv.dynamics.population import Scores, score, score_layers
-from nddv.dynamics.reading import PathIntegral, Trained
-from nddv.dynamics.reading import path as read_path
+from nddv.dynamics.population import adjoint_growth, score, score_layers
 from nddv.dynamics.rows import Rows
-from nddv.dynamics.schedule import Schedule, Training
-from nddv.dynamics.training import Data, Run, best_epoch, train
-from nddv.estimator.settings import Settings
+from nddv.dynamics.runs import Data, Run
+from nddv.dynamics.schedule import FEWEST_EPOCHS, Schedule, Training
+from nddv.dynamics.training import train
+from nddv.estimator.settings import Settings, resolved
 
 CPU = torch.device("cpu")
 
 
-def small_run(**settings) -> Run:
+def small_run(meta: bool = True, **settings) -> Run:
+    """One run of Algorithm 1 on 70 points."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(90, 4))
     y = torch.as_tensor((x[:, 0] > 0).astype(int))
     rows = Rows.fit(x[:70], 4.0, torch.float64, CPU)
-    data = Data(rows, y[:70], rows.like(x[70:]), y[70:], "cross_entropy")
-    flow = Flow.of(Settings(width=5, hidden=4, centers=4), 4, 2)
-    own = Settings(**{"epochs": 3, "batch_size": 16, "meta_every": 2, **settings})
-    return train(flow, Training.of(own), data, seed=1)
+    side = (rows.like(x[70:]), y[70:]) if meta else (None, None)
+    data = Data(rows, y[:70], *side, "cross_entropy")
+    small = {"width": 5, "hidden": 4, "centers": 4, "batch_size": 16, "meta_every": 2, "epochs": 3}
+    own = resolved(Settings(configuration="paper", **{**small, **settings}))
+    (run,) = train(Flow.of(own, 4, 2), Training.of(own, 70), data, seed=1)
+    return run
+
+
+def training(n: int, **settings) -> Training:
+    return Training.of(resolved(Settings(**settings)), n)
 
 
 def test_batches_of_an_epoch_cover_every_point_once() -> None:
     for n, size in ((70, 16), (10, 64), (64, 64), (65, 64)):
-        schedule = Schedule(Training.of(Settings(batch_size=size, epochs=2)), n, seed=3)
+        schedule = Schedule(training(n, batch_size=size, epochs=2), n, seed=3)
         batches = schedule.batches(0)
         assert len(batches) == schedule.steps_per_epoch
         assert sorted(torch.cat(batches).tolist()) == list(range(n))
@@ -55,39 +59,49 @@ def test_signals_and_weights_follow_the_visits() -> None:
 
 
 def test_meta_updates_move_the_weight_map() -> None:
-    moved = {r: small_run(reweighting=r).theta for r in ("lookahead", "penalty", "none")}
+    moved = {r: small_run(reweighting=r).theta for r in ("lookahead", "penalty", "none", "self")}
     assert not torch.equal(moved["lookahead"], moved["none"])
     assert not torch.equal(moved["penalty"], moved["none"])
+    assert torch.equal(moved["self"], moved["none"])
 
 
-def history(accuracies: list[float], error: float = 0.02) -> list[dict[str, float]]:
-    return [{"meta_accuracy": a, "meta_loss": 1.0, "meta_error": error} for a in accuracies]
+def test_weights_that_are_learned_need_meta_data_and_others_do_not() -> None:
+    with pytest.raises(ValueError, match="weights are learned on meta data: give X_meta"):
+        small_run(meta=False)
+    for reweighting in ("none", "self"):
+        alone, beside = (small_run(meta=m, reweighting=reweighting) for m in (False, True))
+        assert torch.equal(alone.flat, beside.flat)
+        assert torch.equal(alone.path, beside.path)
+        assert set(alone.history[-1]) == {"epoch", "train_loss"}
+        assert set(beside.history[-1]) == {"epoch", "train_loss", "meta_loss", "meta_accuracy"}
 
 
-def test_best_epoch_is_the_last_within_a_standard_error() -> None:
-    assert best_epoch(history([0.5, 0.90, 0.92, 0.91, 0.80])) == 3
-    assert best_epoch(history([0.5, 0.90, 0.92, 0.89, 0.80])) == 2
-    assert best_epoch(history([0.9, 0.9, 0.9], error=0.0)) == 2
-    assert best_epoch(history([0.95, 0.90, 0.80])) == 0
-    losses = [{"meta_loss": loss, "meta_error": 0.05} for loss in (1.0, 0.5, 0.54, 0.7)]
-    assert best_epoch(losses) == 2
+def test_weight_decay_is_that_of_the_whole_run() -> None:
+    for epochs in (1, 4):
+        run = small_run(epochs=epochs, weight_decay=0.6)
+        steps = run.schedule.total_steps
+        assert steps == 5 * epochs
+        assert run.optimizer.weight_decay * steps == pytest.approx(0.6)
 
 
-def test_path_is_the_mean_of_standardised_scores_up_to_the_best_epoch() -> None:
-    rng = np.random.default_rng(0)
-    raw = [torch.as_tensor(rng.normal(size=30) * scale + 5) for scale in (1.0, 50.0, 7.0)]
-    path = PathIntegral()
-    run = SimpleNamespace(flat=torch.zeros(1, dtype=torch.float64), history=[])
-    for s, accuracy in zip(raw, (0.8, 0.9, 0.5), strict=True):
-        run.history.append(history([accuracy])[0])
-        path(run, Scores(s, s, s, []))
-    expected = sum(-(s - s.mean()) / s.std() for s in raw[:2]) / 2
-    found = read_path(Trained(run, None, None, 1, path), lambda: None)
-    assert torch.allclose(found[0], expected)
+def test_many_points_have_fewer_members_and_then_fewer_epochs() -> None:
+    def shape(looks: int, **settings) -> tuple[int, int]:
+        asked = {"members": 8, "epochs": 20, "max_visits": looks * 1000 + 999, **settings}
+        found = training(1000, **asked)
+        return found.members, found.epochs
+
+    assert shape(20 * 8) == (8, 20)
+    assert shape(20 * 8 - 1) == (7, 20)
+    assert shape(20 * 3) == (3, 20)
+    assert shape(20) == (2, 10)  # two of several stay, so that there is a spread
+    assert shape(1) == (2, FEWEST_EPOCHS)
+    assert shape(1, epochs=3) == (2, 3)
+    assert shape(12, members=1) == (1, 12)
+    assert shape(1, members=1) == (1, FEWEST_EPOCHS)
 
 
-def layer_scores(run: Run):
-    mass = run.weights()
+def layer_scores(run: Run) -> tuple:
+    mass = run.shares()
     scores = score(run.flow, run.flat, run.data.rows, run.data.y, "cross_entropy", 9, mass=mass)
     layers = score_layers(
         run.flow, run.flat, run.data.rows, run.data.y, "cross_entropy", 9, scores.aggregates
@@ -101,21 +115,28 @@ def test_layer_scores_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
         scores, whole = layer_scores(run)
         monkeypatch.setattr("nddv.dynamics.population.CHUNK", 16)
         _, parts = layer_scores(run)
-    assert torch.allclose(whole.sensitivities, parts.sensitivities, atol=1e-12)
-    assert whole.adjoint_growth == pytest.approx(parts.adjoint_growth)
-    assert torch.allclose(whole.sensitivities[-1], scores.sensitivities)
+    assert whole.shape == (run.flow.steps + 1, 70)
+    assert torch.allclose(whole, parts, atol=1e-12)
+    assert torch.allclose(whole[-1], scores.sensitivities)
 
 
 def test_adjoint_growth_of_a_flow_without_control() -> None:
     """Y_s = (1 − aΔt) Y_{s+1}: the growth over S steps is (1 − aΔt)^S."""
-    run = small_run(epochs=1)
+    data = small_run(epochs=1).data
     settings = {"width": 5, "steps": 4, "interaction": 0.8, "running_cost": 3.0}
-    flow = Flow.of(Settings(control="open_loop", **settings), 4, 2)
-    run.flow = flow
-    run.flat = flow.init(torch.Generator().manual_seed(0), torch.float64)
-    with torch.no_grad():
-        _, layers = layer_scores(run)
-    assert layers.adjoint_growth == pytest.approx((1 - 0.8 / 4) ** 4)
+    flow = Flow.of(resolved(Settings(control="open_loop", **settings)), 4, 2)
+    flat = flow.init(torch.Generator().manual_seed(0), torch.float64)
+    found = adjoint_growth(flow, flat, data.rows, data.y, data.loss)
+    assert found == pytest.approx((1 - 0.8 / 4) ** 4)
+
+
+def test_adjoint_growth_looks_at_the_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = small_run()
+    rows, y, loss = run.data.rows, run.data.y, run.data.loss
+    first = adjoint_growth(run.flow, run.flat, rows.like(rows.matrix[:16]), y[:16], loss)
+    assert first != adjoint_growth(run.flow, run.flat, rows, y, loss)
+    monkeypatch.setattr("nddv.dynamics.population.CHUNK", 16)
+    assert adjoint_growth(run.flow, run.flat, rows, y, loss) == first
 
 
 def test_rows_are_centred_in_the_precision_of_the_data() -> None:

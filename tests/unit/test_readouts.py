@@ -13,7 +13,7 @@ import nddv
 from nddv.cli.arguments import build_parser
 from nddv.dynamics import reading
 from nddv.dynamics.readouts import READOUTS, default_readout, get_readout
-from nddv.estimator.settings import TASKS
+from nddv.estimator.settings import CONFIGURATIONS, TASKS
 from nddv.support.provenance import source_hash
 
 LIBRARY = Path(nddv.__file__).parent
@@ -24,8 +24,8 @@ def test_an_entry_is_complete(name):
     readout = get_readout(name)
     assert readout.name == name
     assert callable(readout.load())
-    assert readout.low_is_bad <= set(TASKS)
-    assert readout.default_for <= readout.low_is_bad
+    assert readout.default_for <= readout.low_is_bad <= readout.tasks <= set(TASKS)
+    assert readout.configuration in CONFIGURATIONS
     assert set(readout.needs) <= {"train", "meta", "valid"}
     assert not readout.meaning.endswith(".")
     assert not readout.says.endswith(".")
@@ -39,6 +39,8 @@ def test_looks_and_titles_tell_readouts_apart():
 def test_every_task_has_one_default():
     for task in TASKS:
         assert [r for r in READOUTS.values() if task in r.default_for] == [default_readout(task)]
+    assert default_readout("classification").name == "path"
+    assert default_readout("regression").name == "residual"
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
@@ -50,7 +52,7 @@ def test_a_new_readout_is_an_entry_and_a_function(monkeypatch):
     """Estimator, progress and command line know it at once."""
 
     def doubled(trained, tick):
-        for _ in range(trained.run.steps):
+        for _ in range(trained.runs[0].steps):
             tick()
         return 2 * reading.terminal(trained, tick)
 

@@ -16,6 +16,7 @@ from nddv.support.settings import (
     Flag,
     NotNegative,
     Positive,
+    Setting,
     Share,
     choice,
     either,
@@ -110,3 +111,16 @@ def test_settings_of_the_estimator_are_complete():
         json.dumps(setting.kind.schema)
     fixed = {name for name, setting in SETTINGS.items() if not setting.configurable}
     assert fixed == {"readout", "task", "random_state", "device", "progress"}
+
+
+def test_a_default_is_told_for_each_named_set_of_settings():
+    plain, kind = Setting("epochs", 20, whole(), "passes"), either(whole(), "auto")
+    assert plain.usual == "20"
+    named = Setting("members", "auto", kind, "runs", named={"default": 8, "paper": 1})
+    assert named.usual == "8 (paper: 1)"
+    assert [named.value(name) for name in ("default", "paper", "other")] == [8, 1, 8]
+    assert plain.value("paper") == 20
+    words = Setting("rule", "auto", kind, "a rule", named={"default": "a", "paper": "b"})
+    assert words.usual == "'a' (paper: 'b')"
+    assert SETTINGS["width"].usual == repr(SETTINGS["width"].default)
+    assert SETTINGS["reweighting"].usual == "'self' (paper: 'lookahead')"

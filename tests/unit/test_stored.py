@@ -12,7 +12,7 @@ import torch
 
 import nddv
 from nddv.dynamics.schedule import Schedule, Training
-from nddv.estimator.settings import Settings
+from nddv.estimator.settings import Settings, resolved
 from nddv.support.stored import StoredRows
 
 
@@ -85,8 +85,9 @@ def test_values_are_those_of_the_data_in_memory(table, readout, block_size):
 def test_without_meta_data_the_held_out_rows_stay_on_disk(table):
     path, x = table
     y = (x[:, 0] > 0).astype(int)
-    on_disk = nddv.NDDV(epochs=2, block_size=8).fit(nddv.open_rows(path), y)
-    in_memory = nddv.NDDV(epochs=2, block_size=8).fit(x, y)
+    settings = {"readout": "terminal", "epochs": 2, "block_size": 8}
+    on_disk = nddv.NDDV(**settings).fit(nddv.open_rows(path), y)
+    in_memory = nddv.NDDV(**settings).fit(x, y)
     assert np.array_equal(on_disk.values_, in_memory.values_)
     assert all(isinstance(fold.run.data.meta_rows.matrix, StoredRows) for fold in on_disk.folds_)
 
@@ -95,14 +96,14 @@ def test_auto_blocks_are_for_rows_on_disk(table):
     path, x = table
     y = (x[:, 0] > 0).astype(int)
     for given, expected in ((x, 1), (nddv.open_rows(path), 256)):
-        model = nddv.NDDV(epochs=1).fit(given, y, x[:40], y[:40])
+        model = nddv.NDDV(epochs=1, members=1).fit(given, y)
         assert model.folds_[0].run.training.block_size == expected
 
 
 @pytest.mark.parametrize("n", [100, 101, 7])
 @pytest.mark.parametrize("size", [2, 16, 200])
 def test_shuffled_blocks_visit_every_row_once(n, size):
-    training = Training.of(Settings(batch_size=10, epochs=2, block_size=size))
+    training = Training.of(resolved(Settings(batch_size=10, epochs=2, block_size=size)), n)
     schedule = Schedule(training, n, seed=3)
     first, second = (torch.cat(schedule.batches(epoch)) for epoch in (0, 1))
     for order in (first, second):
@@ -115,12 +116,16 @@ def test_shuffled_blocks_visit_every_row_once(n, size):
 
 def test_a_step_budget_makes_batches_grow():
     """Cost is then linear in n: more points in a step, no more steps."""
-    training = Training.of(Settings(epochs=5, batch_size=64, max_steps=50))
-    small, large, larger = (Schedule(training, n, 0) for n in (320, 6400, 64000))
+
+    def schedule(n: int, **settings) -> Schedule:
+        return Schedule(Training.of(resolved(Settings(**settings)), n), n, 0)
+
+    settings = {"epochs": 5, "batch_size": 64, "max_steps": 50}
+    small, large, larger = (schedule(n, **settings) for n in (320, 6400, 64000))
     assert (small.steps_per_epoch, large.steps_per_epoch, larger.steps_per_epoch) == (5, 10, 10)
     assert len(large.batches(0)[0]) == 640
     assert len(larger.batches(0)[0]) == 6400
-    assert Schedule(Training.of(Settings(epochs=9, max_steps=3)), 1000, 0).total_steps == 9
+    assert schedule(1000, epochs=9, max_steps=3).total_steps == 9
 
 
 def test_missing_numbers_on_disk_are_named(tmp_path):

@@ -10,13 +10,15 @@ import nddv
 from nddv.dynamics.adjoint import Batch, batch_gradient
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.optimizers import Optimizer, clip_norm
-from nddv.estimator.settings import Settings
+from nddv.estimator.settings import Settings, resolved
 
-SETTINGS = [
-    {},
-    {"control": "mlp", "optimizer": "adamw", "reweighting": "penalty"},
-    {"control": "open_loop", "reweighting": "none", "pairing": "literal"},
-]
+# The first three have one member, and are trained in step with other models.
+SETTINGS = {
+    "paper": {},
+    "mlp": {"control": "mlp", "optimizer": "adamw", "reweighting": "penalty"},
+    "open loop": {"control": "open_loop", "reweighting": "none", "pairing": "exact"},
+    "members": {"configuration": "default", "members": 2},
+}
 
 
 def data(seed: int, n: int = 90, d: int = 4, classes: int = 2) -> dict:
@@ -26,10 +28,11 @@ def data(seed: int, n: int = 90, d: int = 4, classes: int = 2) -> dict:
     return {"X": X, "y": y, "X_meta": X_meta, "y_meta": y_meta}
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=["default", "mlp", "open loop"])
-def test_each_model_is_what_it_is_alone(settings):
+@pytest.mark.parametrize("name", SETTINGS)
+def test_each_model_is_what_it_is_alone(name):
     """In float64 to rounding: what differs is the order of sums in matrix products."""
-    seeds, settings = [3, 4, 5], {"epochs": 3, "dtype": "float64", "trajectories": 2, **settings}
+    seeds, settings = [3, 4, 5], {"epochs": 3, "dtype": "float64", "trajectories": 2}
+    settings |= {"readout": "terminal", **SETTINGS[name]}
     given = [data(seed) for seed in seeds]
     models = [nddv.NDDV(random_state=seed, **settings) for seed in seeds]
     fitted = nddv.fit_together(models, given)
@@ -39,29 +42,29 @@ def test_each_model_is_what_it_is_alone(settings):
         assert model.values_ == pytest.approx(alone.values_, abs=1e-9)
         assert model.stderr_ == pytest.approx(alone.stderr_, abs=1e-9)
         assert model.weights_ == pytest.approx(alone.weights_, abs=1e-9)
-        for readout in ("terminal", "participation"):
+        for readout in ("path", "participation"):
             found, expected = model.readout_values(readout), alone.readout_values(readout)
             assert found == pytest.approx(expected, abs=1e-9)
         assert model.history_["train_loss"] == pytest.approx(alone.history_["train_loss"])
-        assert model.record_["best_epoch"] == alone.record_["best_epoch"]
         assert model.record_["fitted_together"] == 3
 
 
 def test_models_of_other_sizes_or_settings_go_in_groups_of_their_own():
     given = [data(1), data(2, n=60), data(3), data(4, classes=3), data(5)]
-    models = [nddv.NDDV(epochs=2, random_state=k) for k in range(4)]
-    models.append(nddv.NDDV(epochs=2, width=8, random_state=4))
+    models = [nddv.NDDV("terminal", epochs=2, random_state=k) for k in range(4)]
+    models.append(nddv.NDDV("terminal", epochs=2, width=8, random_state=4))
     nddv.fit_together(models, given)
     assert [model.record_["fitted_together"] for model in models] == [2, 1, 2, 1, 1]
 
 
 def test_without_meta_data_the_folds_are_fitted_together():
     given = [{key: own[key] for key in ("X", "y")} for own in (data(1), data(1))]
-    models = [nddv.NDDV(epochs=2, dtype="float64", random_state=7) for _ in given]
+    settings = {"readout": "terminal", "epochs": 2, "dtype": "float64", "random_state": 7}
+    models = [nddv.NDDV(**settings) for _ in given]
     with pytest.warns(UserWarning, match="no meta data"):
         nddv.fit_together(models, given)
     with pytest.warns(UserWarning, match="no meta data"):
-        alone = nddv.NDDV(epochs=2, dtype="float64", random_state=7).fit(**given[0])
+        alone = nddv.NDDV(**settings).fit(**given[0])
     assert models[1].values_ == pytest.approx(alone.values_, abs=1e-9)
     assert models[1].record_["fitted_together"] == 2
 
@@ -79,7 +82,8 @@ def test_wrong_use_is_refused():
 
 
 def test_a_run_that_diverges_says_so():
-    models = [nddv.NDDV(epochs=2, learning_rate=1e30, clip=1e30, random_state=k) for k in (1, 2)]
+    settings = {"epochs": 2, "learning_rate": 1e30, "clip": 1e30, "weight_decay": 0.0}
+    models = [nddv.NDDV("terminal", random_state=k, **settings) for k in (1, 2)]
     with pytest.raises(FloatingPointError, match="lower learning_rate"):
         nddv.fit_together(models, [data(1), data(2)])
 
@@ -94,7 +98,7 @@ def test_the_gradient_of_a_stack_is_the_stack_of_gradients(control, loss):
 
     models, points = 3, 6
     outputs = 2 if loss == "cross_entropy" else 1
-    flow = Flow.of(Settings(width=4, control=control), 5, outputs)
+    flow = Flow.of(resolved(Settings(width=4, control=control)), 5, outputs)
     flat = torch.stack([flow.init(draws, torch.float64) for _ in range(models)])
     x, noise = normal(models, points, 5), normal(flow.steps, models, points, flow.width)
     y = (x[..., 0] > 0).long() if loss == "cross_entropy" else x[..., 0]
@@ -104,6 +108,10 @@ def test_the_gradient_of_a_stack_is_the_stack_of_gradients(control, loss):
         batch = Batch(x[k], y[k], noise[:, k])
         own = (flow, flat[k], batch, weights[k], mass[k], loss)
         assert torch.allclose(whole.gradient[k], batch_gradient(*own).gradient, atol=1e-12)
+    # models that look at the same points share them
+    same, each = Batch(x[0], y, noise), Batch(x[:1].expand(models, -1, -1), y, noise)
+    shared, stacked = (batch_gradient(flow, flat, b, weights, mass, loss) for b in (same, each))
+    assert torch.allclose(shared.gradient, stacked.gradient, atol=1e-12)
     # the longest gradient is clipped without a change of the others
     limit = float(whole.gradient.norm(dim=1).sort().values[-2])
     clipped = clip_norm(whole.gradient, limit)

@@ -23,6 +23,7 @@ from torch import Tensor
 from nddv.dynamics.choices import PAIRINGS
 from nddv.dynamics.costs import Terminal, terminal
 from nddv.dynamics.flow import Flow, Path, flatten, rollout
+from nddv.dynamics.layers import weight_cotangent
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ def backward(
 class Batch:
     """A mini-batch: x (B, d), y (B,), standard normal noise (S, B, W).
 
-    Of K stacked models, each with its own: (K, B, d), (K, B), (S, K, B, W).
+    Of K stacked models, each with its own: (K, B, d), (K, B), (S, K, B, W). Models that look at the
+    same points share x (B, d).
     """
 
     x: Tensor
@@ -115,7 +117,7 @@ def batch_gradient(
     residuals = end.residuals * share.unsqueeze(-1)
     head = [path.states[-1].mT @ residuals, residuals.sum(-2)]
     costate = -adjoint.costates[0]
-    encoder = [x.mT @ costate, costate.sum(-2)]
+    encoder = [weight_cotangent(x, costate), costate.sum(-2)]
     controls = [g for step in adjoint.control_gradients for g in step]
     return BatchGradient(flatten([*encoder, *controls, *head], flat.ndim - 1), path, end)
 

@@ -47,10 +47,36 @@ class Layer(Protocol):
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """x A + b: (…, B, inputs), (…, inputs, outputs), (…, outputs) give (…, B, outputs)."""
-    if x.ndim == 2:
+    """x A + b: (…, B, inputs), (…, inputs, outputs), (…, outputs) give (…, B, outputs).
+
+    Stacked models may share their inputs x (B, inputs): one product then serves all of them.
+    """
+    if weight.ndim == 2:
         return torch.addmm(bias, x, weight)
-    return torch.baddbmm(bias.unsqueeze(-2), x, weight)
+    if x.ndim == 3:
+        return torch.baddbmm(bias.unsqueeze(-2), x, weight)
+    models, inputs, outputs = weight.shape
+    y = x @ weight.transpose(0, 1).reshape(inputs, -1)
+    return y.view(-1, models, outputs).transpose(0, 1) + bias.unsqueeze(-2)
+
+
+def weight_cotangent(x: Tensor, dy: Tensor) -> Tensor:
+    """xᵀ dy, the cotangent of A in `affine`: (…, B, inputs) and (…, B, outputs)."""
+    if x.ndim == dy.ndim:
+        return x.mT @ dy
+    models, _, outputs = dy.shape
+    pulled = x.T @ dy.transpose(0, 1).reshape(len(x), -1)
+    return pulled.view(-1, models, outputs).transpose(0, 1)
+
+
+def _times(made: Tensor, factor: Tensor) -> Tensor:
+    """made · factor, in the memory of `made`, unless it will be differentiated."""
+    return made * factor if torch.is_grad_enabled() else made.mul_(factor)
+
+
+def _plus(made: Tensor, other: Tensor) -> Tensor:
+    """made + other, in the memory of `made`, unless it will be differentiated."""
+    return made + other if torch.is_grad_enabled() else made.add_(other)
 
 
 def _silu_slope(x: Tensor, sigmoid: Tensor) -> Tensor:
@@ -99,17 +125,23 @@ class KANLayer:
         grid = _grid(self.centers, self.reach * self._scale, x.dtype, x.device)
         u = (x * self._scale).unsqueeze(-2) - grid  # (B, centers, inputs)
         k, e = basis.bases(u)
-        sigmoid = torch.sigmoid(x)
-        features = torch.cat([k, (x * sigmoid).unsqueeze(-2)], dim=-2).flatten(-2)
-        return features @ params[0], (x, u, e, sigmoid, features)
+        k, sigmoid = k.flatten(-2), torch.sigmoid(x)
+        silu = x * sigmoid
+        radial, smooth = self._split(params[0])
+        # two products: to join the bases and SiLU first would copy both
+        return _plus(k @ radial, silu @ smooth), (x, u, e, sigmoid, k, silu)
+
+    def _split(self, weight: Tensor) -> Sequence[Tensor]:
+        """The weights of the bases, and those of SiLU."""
+        return weight.split([self.centers * self.inputs, self.inputs], -2)
 
     def pullback(self, params: Sequence[Tensor], cache: Any, dy: Tensor) -> Cotangents:
-        x, u, e, sigmoid, features = cache
-        basis = kernel(self.nu)
-        dfeatures = (dy @ params[0].mT).unflatten(-1, (self.centers + 1, self.inputs))
-        dx = (dfeatures[..., :-1, :] * basis.minus_slope(u, e)).sum(-2) * -self._scale
-        dx = torch.addcmul(dx, dfeatures[..., -1, :], _silu_slope(x, sigmoid))
-        return dx, [features.mT @ dy]
+        x, u, e, sigmoid, k, silu = cache
+        radial, smooth = self._split(params[0])
+        dk = (dy @ radial.mT).unflatten(-1, (self.centers, self.inputs))
+        dx = _times(dk, kernel(self.nu).minus_slope(u, e)).sum(-2) * -self._scale
+        dx = torch.addcmul(dx, dy @ smooth.mT, _silu_slope(x, sigmoid))
+        return dx, [torch.cat([k.mT @ dy, silu.mT @ dy], -2)]
 
 
 @dataclass(frozen=True)
@@ -137,7 +169,7 @@ class DenseLayer:
         x, z = cache
         if self.activation:
             dy = dy * _silu_slope(z, torch.sigmoid(z))
-        return dy @ params[0].mT, [x.mT @ dy, dy.sum(-2)]
+        return dy @ params[0].mT, [weight_cotangent(x, dy), dy.sum(-2)]
 
 
 @dataclass(frozen=True)

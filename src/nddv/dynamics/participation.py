@@ -31,9 +31,9 @@ from nddv.dynamics.costs import Terminal, terminal
 from nddv.dynamics.flow import Flow, Path, flatten, rollout
 from nddv.dynamics.population import chunks, population_path
 from nddv.dynamics.rows import Rows
+from nddv.dynamics.runs import Run, State, step_gradient
 from nddv.dynamics.schedule import SCORING
 from nddv.dynamics.seeds import derive, normal
-from nddv.dynamics.training import Run, State, step_gradient
 
 VALID_NOISE = 2
 
@@ -73,12 +73,12 @@ def evaluate(
     w_i v_i in it. Training points are streamed, and only their states are kept.
     """
     flow, data, n = run.flow, run.data, len(run.data.rows)
-    params, mass = flow.unpack(flat), weights * run.weights()
-    seed = derive(run.seed, SCORING, path)
+    params, mass = flow.unpack(flat), weights * run.shares()
+    seed = derive(run.own_seed, SCORING, path)
     population, aggregates = population_path(
         flow, params, data.rows, seed, lambda s, x: mass @ x / n
     )
-    seed = derive(run.seed, SCORING, path, VALID_NOISE)
+    seed = derive(run.own_seed, SCORING, path, VALID_NOISE)
     shape = (len(valid), flow.width)
     noise = [normal(seed, s, shape, flat.dtype, flat.device) for s in range(flow.steps)]
     x0, _ = flow.encoder.forward(params.encoder, valid.take(slice(0, len(valid))))
@@ -97,7 +97,7 @@ def utility_gradient(
     """
     flow, data = run.flow, run.data
     params, n, a_dt = flow.unpack(flat), len(data.rows), flow.interaction * flow.dt
-    v = run.weights()
+    v = run.shares()
     mass = weights * v
     evaluation = evaluate(run, flat, weights, valid, valid_y, path)
     population, moved, end = evaluation.population, evaluation.moved, evaluation.end

@@ -105,18 +105,6 @@ def score(
     return Scores(sensitivities, costs, outputs, path)
 
 
-@dataclass(frozen=True)
-class TimeResolved:
-    """−X_{i,t}·Y_{i,t} per Euler time t = 0 … S, (S+1, n); and max_i ‖Y_{i,0}‖/‖Y_{i,S}‖.
-
-    The growth is that of the recursion alone: its Y_{i,0} starts from Y_{i,S} and leaves out the
-    running cost, which adds to the co-state even of points whose Y_{i,S} has vanished.
-    """
-
-    sensitivities: Tensor
-    adjoint_growth: float
-
-
 def score_layers(
     flow: Flow,
     flat: Tensor,
@@ -125,13 +113,12 @@ def score_layers(
     loss: str,
     seed: int,
     aggregates: Sequence[Tensor],
-) -> TimeResolved:
-    """The state–adjoint pairing at every Euler time (Eq. layer_epoch_phi), aggregate frozen."""
+) -> Tensor:
+    """−X_{i,t}·Y_{i,t} at every Euler time t = 0 … S, (S+1, n) (Eq. layer_epoch_phi), μ frozen."""
     params = flow.unpack(flat)
-    n = len(rows)
     sources = [NormalSource(seed, s, flat.dtype, flat.device) for s in range(flow.steps)]
-    pairings, growth = [], 0.0
-    for c in chunks(n):
+    pairings = []
+    for c in chunks(len(rows)):
         x0, _ = flow.encoder.forward(params.encoder, rows.take(c))
         noise = torch.stack([source.draw(x0.shape) for source in sources])
         path = rollout(flow, params.controls, x0, noise, aggregates=aggregates)
@@ -140,8 +127,22 @@ def score_layers(
         pairings.append(
             torch.stack([-(x * p).sum(1) for x, p in zip(path.states, costates, strict=True)])
         )
-        free = replace(flow, running_cost=0.0)
-        first = backward(free, params.controls, path, -end.gradients).costates[0].norm(dim=1)
-        last = end.gradients.norm(dim=1).clamp_min(torch.finfo(flat.dtype).tiny)
-        growth = max(growth, float((first / last).max()))
-    return TimeResolved(torch.cat(pairings, dim=1), growth)
+    return torch.cat(pairings, dim=1)
+
+
+@torch.no_grad()
+def adjoint_growth(flow: Flow, flat: Tensor, rows: Rows, y: Tensor, loss: str) -> float:
+    """max_i ‖Y_{i,0}‖/‖Y_{i,S}‖ of the first rows, at most `CHUNK`, which move together.
+
+    The growth is that of the recursion alone: its Y_{i,0} starts from Y_{i,S} and leaves out the
+    running cost, which adds to the co-state even of points whose Y_{i,S} has vanished.
+    """
+    params, first = flow.unpack(flat), slice(0, min(len(rows), CHUNK))
+    x0, _ = flow.encoder.forward(params.encoder, rows.take(first))
+    still = x0.new_zeros(1).expand(flow.steps, *x0.shape)
+    path = rollout(flow, params.controls, x0, still, mass=x0.new_ones(len(x0)))
+    end = terminal(params.head, path.states[-1], y[first], loss)
+    free = replace(flow, running_cost=0.0)
+    start = backward(free, params.controls, path, -end.gradients).costates[0].norm(dim=1)
+    last = end.gradients.norm(dim=1).clamp_min(torch.finfo(flat.dtype).tiny)
+    return float((start / last).max())

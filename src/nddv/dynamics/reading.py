@@ -1,8 +1,9 @@
-"""Readouts as functions: from a trained run to one sensitivity per training point.
+"""Readouts as functions: from a trained model to one sensitivity per training point.
 
-Each takes a `Trained` run and a function to call after every step of a replay, and gives
-sensitivities (M, n) in float64, higher for better points, of M = M_traj independent scoring paths
-(Corollary numerical_score_error). Their registry is `nddv.dynamics.readouts`.
+Each takes a `Trained` model and a function to call after every step of a replay, and gives
+sensitivities (R, n) in float64, higher for better points: R repetitions, whose mean is the readout
+and whose spread its error. They are members of the model or independent scoring paths of a member
+(M_traj of Corollary numerical_score_error). Their registry is `nddv.dynamics.readouts`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import torch
 from torch import Tensor
 
 from nddv.dynamics.participation import participation as replay
-from nddv.dynamics.population import Scores, TimeResolved, score_layers
+from nddv.dynamics.population import score_layers
 from nddv.dynamics.rows import Rows
+from nddv.dynamics.runs import Run
 from nddv.dynamics.schedule import SCORING
 from nddv.dynamics.seeds import derive
-from nddv.dynamics.training import Run, best_epoch
 from nddv.values import center
 
 ORIENTATION = -1.0
@@ -28,74 +29,82 @@ the point's own direction: a mislabelled point. Values are higher for better poi
 Tick = Callable[[], object]
 
 
-class PathIntegral:
-    """An observer of training that keeps the standardised terminal scores of every epoch."""
-
-    def __init__(self, trajectories: int = 1):
-        self.trajectories = trajectories
-        self.epochs: list[Tensor] = []  # (M, n) each
-
-    def __call__(self, run: Run, scores: Scores) -> None:
-        paths = [scores, *(run.score(m) for m in range(1, self.trajectories))]
-        s = torch.stack([_oriented(p) for p in paths])
-        spread = s.std(dim=1, keepdim=True).clamp_min(1e-300)
-        s = (s - s.mean(dim=1, keepdim=True)) / spread
-        self.epochs.append(s.to(run.flat.dtype))
-
-
 class LayerTrace:
     """An observer that keeps the scores φᵏ_{i,t} (Eq. layer_epoch_phi) of every epoch."""
 
     def __init__(self) -> None:
         self.values: list[Tensor] = []  # per epoch (S+1, n), centered and oriented
 
-    def __call__(self, run: Run, scores: Scores) -> None:
-        layers = time_resolved(run, scores)
-        self.values.append(center(ORIENTATION * layers.sensitivities.double()))
+    def __call__(self, run: Run) -> None:
+        if run.member == 0:
+            self.values.append(center(ORIENTATION * time_resolved(run).double()))
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained run with what its readouts need.
+    """A trained model with what its readouts need.
 
-    valid, valid_y : data that a utility is measured on; path : observed while the run was trained.
+    runs : its members; valid, valid_y : data that a utility is measured on, if there are any.
     """
 
-    run: Run
-    valid: Rows
-    valid_y: Tensor
+    runs: list[Run]
+    valid: Rows | None
+    valid_y: Tensor | None
     trajectories: int
-    path: PathIntegral
+
+    @property
+    def paths(self) -> list[tuple[Run, int]]:
+        """Every member with every one of its scoring paths."""
+        return [(run, path) for run in self.runs for path in range(self.trajectories)]
 
 
 @torch.no_grad()
 def terminal(trained: Trained, tick: Tick) -> Tensor:
     """The paper's score, oriented: s_i = −X_{i,S}·Y_{i,S} of the frozen run (Eq. utility)."""
-    return torch.stack([_oriented(trained.run.score(m)) for m in range(trained.trajectories)])
+    scores = [run.score(path).sensitivities.double() for run, path in trained.paths]
+    return ORIENTATION * torch.stack(scores)
 
 
 def path(trained: Trained, tick: Tick) -> Tensor:
-    """Mean of the standardised terminal scores of all epochs up to the best (`best_epoch`).
+    """Minus the terminal cost Φ_i, averaged along the training of every member.
 
-    The paper's path-integrated sensitivities, its future work.
+    The paper's future work asks for path-integrated sensitivities. Its pairing s_i = X_S·∇Φ_i
+    vanishes for every label that a run has learned by heart, right or wrong; the cost whose
+    gradient it is keeps their order, and is what is integrated here. After every second epoch all
+    points are looked at; the looks count with weights 1, 2, 3, … (`nddv.dynamics.looks`).
     """
-    last = best_epoch(trained.run.history)
-    return torch.stack(trained.path.epochs[: last + 1]).double().mean(0)
+    return torch.stack([run.path for run in trained.runs])
+
+
+def residual(trained: Trained, tick: Tick) -> Tensor:
+    """Minus the absolute residual of the target over its uncertainty, for regression.
+
+    The residual is averaged over looks and members. Its uncertainty is the spread of a member at
+    the point and the spread of all residuals, which the median gives: wrong targets do not widen
+    it. Repetitions are the members with the others' uncertainty.
+    """
+    residuals = torch.stack([run.residuals for run in trained.runs])  # (members, n)
+    mean = residuals.mean(0)
+    noise = (mean.abs().median() / 0.6745).square().clamp_min(1e-30)
+    own = residuals.var(0) if len(residuals) > 1 else torch.zeros_like(mean)
+    # the sign of the mean: the repetitions then average to the readout itself
+    return -residuals * mean.sign() / (own + noise).sqrt()
 
 
 def participation(trained: Trained, tick: Tick) -> Tensor:
-    """dU/dw by adjoint replay, each of the M paths with noise of its own in U."""
-    t = trained
-    derivatives = [replay(t.run, t.valid, t.valid_y, m, tick) for m in range(t.trajectories)]
+    """dU/dw by adjoint replay, of every member, each path with noise of its own in U."""
+    valid, valid_y = trained.valid, trained.valid_y
+    if valid is None or valid_y is None:
+        raise ValueError(
+            "this readout measures a utility: give X_valid and y_valid, or X_meta and y_meta"
+        )
+    derivatives = [replay(run, valid, valid_y, path, tick) for run, path in trained.paths]
     return torch.stack([derivative.double() for derivative in derivatives])
 
 
-def _oriented(scores: Scores) -> Tensor:
-    return ORIENTATION * scores.sensitivities.double()
-
-
-def time_resolved(run: Run, scores: Scores) -> TimeResolved:
-    """State–adjoint pairings at every Euler time along the path of `scores`."""
+def time_resolved(run: Run) -> Tensor:
+    """State–adjoint pairings (S+1, n) at every Euler time along the scoring path of a run."""
     d = run.data
-    seed = derive(run.seed, SCORING, 0)
-    return score_layers(run.flow, run.flat, d.rows, d.y, d.loss, seed, scores.aggregates)
+    seed = derive(run.own_seed, SCORING, 0)
+    aggregates = run.score().aggregates
+    return score_layers(run.flow, run.flat, d.rows, d.y, d.loss, seed, aggregates)

@@ -35,7 +35,10 @@ class Readout:
     cost : how its time grows with n points and E epochs.
     function : ``"module:function"``, called with what was trained, M and a progress callback.
     low_is_bad : tasks in which a low value means a bad row.
+    tasks : those that it is defined for.
     default_for : tasks in which the command line takes it unless told otherwise.
+    configuration : the named settings that it is made for (`nddv.estimator.settings`): "default",
+        "regression", or "paper" for what is about one run of Algorithm 1.
     replays : passes back through all training steps that a trajectory takes.
     variant : whether it is read out of the fits of variants (`nddv.methods.variants`).
     colour, style, marker : its look in figures.
@@ -53,6 +56,8 @@ class Readout:
     colour: str
     style: str
     marker: str
+    configuration: str = "default"
+    tasks: frozenset[str] = frozenset({CLASSIFICATION, REGRESSION})
     default_for: frozenset[str] = frozenset()
     replays: int = 0
     variant: bool = False
@@ -76,6 +81,7 @@ READOUTS: dict[str, Readout] = {
             needs=("train", "meta"),
             cost="E·n",
             function="nddv.dynamics.reading:terminal",
+            configuration="paper",
             # radial scores follow the loss only where it is monotone along the state
             low_is_bad=frozenset({CLASSIFICATION}),
             colour="#D55E00",
@@ -86,19 +92,37 @@ READOUTS: dict[str, Readout] = {
         Readout(
             name="path",
             title="NDDV, path-integrated",
-            meaning="the sensitivity of the terminal loss to each row, standardised at every epoch "
-            "and averaged over training up to the epoch that the meta score chooses",
+            meaning="minus the terminal loss of each row, averaged along the training of all "
+            "members",
             says="how a row fits what the others teach",
             citation=f"{PAPER}, its future work",
-            needs=("train", "meta"),
-            cost="E·n",
+            needs=("train",),
+            cost="M·E·n, M members",
             function="nddv.dynamics.reading:path",
-            low_is_bad=frozenset({CLASSIFICATION}),
+            low_is_bad=frozenset({CLASSIFICATION, REGRESSION}),
             default_for=frozenset({CLASSIFICATION}),
             colour="#0072B2",
             style="-",
             marker="o",
             variant=True,
+        ),
+        Readout(
+            name="residual",
+            title="NDDV, residual",
+            meaning="minus the distance of each target from what the members predict along their "
+            "training, over its uncertainty",
+            says="how far its target is from what the others teach",
+            citation="this library",
+            needs=("train",),
+            cost="M·E·n, M members",
+            function="nddv.dynamics.reading:residual",
+            configuration="regression",
+            low_is_bad=frozenset({REGRESSION}),
+            tasks=frozenset({REGRESSION}),
+            default_for=frozenset({REGRESSION}),
+            colour="#CC79A7",
+            style=":",
+            marker="D",
         ),
         Readout(
             name="participation",
@@ -111,8 +135,8 @@ READOUTS: dict[str, Readout] = {
             needs=("train", "meta", "valid"),
             cost="E·n, about three fits",
             function="nddv.dynamics.reading:participation",
+            configuration="paper",
             low_is_bad=frozenset({CLASSIFICATION, REGRESSION}),
-            default_for=frozenset({REGRESSION}),
             replays=1,
             colour="#009E73",
             style="-.",

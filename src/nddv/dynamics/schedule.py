@@ -10,26 +10,31 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nddv.dynamics.choices import LEARNED_WEIGHTS
 from nddv.dynamics.flow import Flow
-from nddv.dynamics.seeds import derive, generator, normal
+from nddv.dynamics.seeds import derive, generator, member_seed, normal
 
 # addresses of a run's random draws
 INIT, ORDER, NOISE, META, SCORING = range(5)
 
+FEWEST_EPOCHS = 5  # of a run on very many points
 STORED_BLOCK = 256  # rows on disk that are read together: half a megabyte of 500 features
 
 
 @dataclass(frozen=True)
 class Training:
-    """How a run is trained: the settings of `nddv.estimator.settings` that it depends on.
+    """How a model is trained: the settings of `nddv.estimator.settings` that it depends on.
 
-    Where n and `epochs` would need more than `max_steps`, batches grow instead: the cost of a run
-    is then that of looking at n·`epochs` points.
+    Where n and `epochs` would need more than `max_steps`, batches grow instead. Where n, `epochs`
+    and `members` would need more than `max_visits` looks at points, there are fewer members, though
+    not fewer than two of several, and then fewer epochs.
     """
 
+    members: int
     epochs: int
     batch_size: int
     max_steps: int
+    max_visits: int
     block_size: int
     optimizer: str
     learning_rate: float
@@ -47,21 +52,38 @@ class Training:
     penalty: float
 
     @classmethod
-    def of(cls, settings: Any, stored: bool = False) -> Training:
-        """The training of some settings; `stored`: the rows are on disk."""
+    def of(cls, settings: Any, n: int, stored: bool = False) -> Training:
+        """The training of some settings on n points; `stored`: the rows are on disk."""
         own = {f.name: getattr(settings, f.name) for f in fields(cls)}
         if own["block_size"] == "auto":
             own["block_size"] = STORED_BLOCK if stored else 1
+        looks = own["max_visits"] // n
+        own["members"] = max(min(own["members"], 2), min(own["members"], looks // own["epochs"]))
+        own["epochs"] = min(own["epochs"], max(FEWEST_EPOCHS, looks // own["members"]))
         return cls(**own)
+
+    @property
+    def learns_weights(self) -> bool:
+        """Whether the weights of points are learned on meta data."""
+        return self.reweighting in LEARNED_WEIGHTS
+
+    @property
+    def alone(self) -> bool:
+        """Whether models are trained one by one: the members of each fill a stack."""
+        return self.members > 1 or self.reweighting == "self"
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The batches and noise of a run, each of which can be drawn again alone."""
+    """The batches and noise of a run, each of which can be drawn again alone.
+
+    Members of a model share the batches.
+    """
 
     training: Training
     n: int
     seed: int
+    member: int = 0
 
     @property
     def steps_per_epoch(self) -> int:
@@ -83,7 +105,7 @@ class Schedule:
 
     @cached_property
     def _noise_seed(self) -> int:
-        return derive(self.seed, NOISE)
+        return derive(member_seed(self.seed, self.member), NOISE)
 
 
 @lru_cache(maxsize=2)  # the replay asks for the batches of an epoch one by one

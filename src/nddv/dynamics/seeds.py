@@ -8,11 +8,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
+_MEMBER = 100  # beyond the addresses of a run's draws
+
 
 def derive(seed: int, *address: int) -> int:
     """A seed for one use of a run's randomness (torch's CPU generator reads its low 32 bits)."""
     state = np.random.SeedSequence([seed, *address]).generate_state(1, np.uint64)
     return int(state[0] >> np.uint64(1))
+
+
+def member_seed(seed: int, member: int) -> int:
+    """The seed of a member of a model; the first has the model's own."""
+    return derive(seed, _MEMBER, member) if member else seed
 
 
 def generator(seed: int, *address: int) -> torch.Generator:

@@ -1,122 +1,29 @@
-"""Training runs (Algorithm 1), one or several at once, and the record that the readouts need."""
+"""Training (Algorithm 1): the members of a model, or several models, in step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from math import log
 
 import torch
 from torch import Tensor
 
-from nddv.dynamics.adjoint import Batch, BatchGradient, batch_gradient
-from nddv.dynamics.flow import Flow
+from nddv.dynamics.adjoint import Batch
+from nddv.dynamics.costs import terminal
+from nddv.dynamics.flow import Flow, rollout
+from nddv.dynamics.looks import Looks, crowded, due
 from nddv.dynamics.optimizers import Optimizer
-from nddv.dynamics.population import Scores, score
+from nddv.dynamics.population import chunks
 from nddv.dynamics.reweighting import MetaProblem, WeightMap, lookahead_gradient, penalty_gradient
-from nddv.dynamics.rows import Rows
-from nddv.dynamics.schedule import INIT, META, SCORING, Schedule, Training
-from nddv.dynamics.seeds import derive, generator
+from nddv.dynamics.runs import Data, Run, State, weighted_gradient
+from nddv.dynamics.schedule import INIT, META, Training
+from nddv.dynamics.seeds import generator, member_seed
 
 # Points of a batch that an update of θ looks at: they are enough for a direction. An update takes
 # about three times as long as a training step on as many points.
 LOOKED_AHEAD = 512
 
-
-@dataclass(frozen=True)
-class Data:
-    """Training rows and targets, and the meta set."""
-
-    rows: Rows
-    y: Tensor
-    meta_rows: Rows
-    meta_y: Tensor
-    loss: str
-
-
-@dataclass(frozen=True)
-class State:
-    """Parameters and optimiser moments before training step number `step`."""
-
-    step: int
-    flat: Tensor
-    moments: Tensor
-
-
-@dataclass
-class Run:
-    """A realised training path: the trajectory context 𝒯 of the readouts.
-
-    flat: ψ^K; theta: θ^K; signals: (n,) latest terminal cost q_i of every point; visit_weights:
-    per training step, (B,) weights v_i of its batch; checkpoints: states along the run.
-    `history` has one row per finished epoch.
-    """
-
-    flow: Flow
-    training: Training
-    data: Data
-    seed: int
-    flat: Tensor
-    theta: Tensor
-    signals: Tensor
-    visit_weights: list[Tensor] = field(default_factory=list)
-    checkpoints: list[State] = field(default_factory=list)
-    history: list[dict[str, float]] = field(default_factory=list)
-
-    @property
-    def weight_map(self) -> WeightMap:
-        return WeightMap(self.training.meta_hidden)
-
-    @cached_property
-    def schedule(self) -> Schedule:
-        return Schedule(self.training, len(self.data.rows), self.seed)
-
-    @cached_property
-    def optimizer(self) -> Optimizer:
-        t = self.training
-        step = (t.optimizer, t.learning_rate, t.weight_decay, t.clip)
-        decay = (self.schedule.total_steps, t.schedule)
-        return Optimizer(*step, *decay, t.momentum, epsilon=t.epsilon)
-
-    @property
-    def steps(self) -> int:
-        """Training steps that led to the parameters."""
-        return len(self.history) * self.schedule.steps_per_epoch
-
-    def visit(self, step: int) -> tuple[Tensor, Tensor]:
-        """Indices (B,) and recorded meta weights v (B,) of training step `step`."""
-        index = self.schedule.batches(step // self.schedule.steps_per_epoch)
-        position = step % self.schedule.steps_per_epoch
-        return index[position].to(self.flat.device), self.visit_weights[step]
-
-    def batch(self, step: int, index: Tensor) -> Batch:
-        """The points `index` (B,) with the noise of training step `step`."""
-        noise = self.schedule.noise(step, self.flow, len(index), self.flat)
-        return Batch(self.data.rows.take(index), self.data.y[index], noise)
-
-    def weights(self) -> Tensor:
-        """Meta weights v_i of all training points, (n,)."""
-        if self.training.reweighting == "none":
-            return torch.ones_like(self.signals)
-        return self.weight_map(self.theta, self.signals)
-
-    def score(self, path: int = 0) -> Scores:
-        """One scoring pass with the current parameters; `path` numbers independent noise draws."""
-        d = self.data
-        seed = derive(self.seed, SCORING, path)
-        return score(self.flow, self.flat, d.rows, d.y, d.loss, seed, mass=self.weights())
-
-    def score_meta(self, scores: Scores) -> Scores:
-        """The meta points, driven by the training population of `scores`."""
-        d = self.data
-        seed = derive(self.seed, SCORING, 0, 1)
-        return score(
-            self.flow, self.flat, d.meta_rows, d.meta_y, d.loss, seed, aggregates=scores.aggregates
-        )
-
-
-Observer = Callable[[Run, Scores], None]
+Observer = Callable[[Run], None]
 
 
 def train(
@@ -126,15 +33,15 @@ def train(
     seed: int,
     observe: Observer | None = None,
     checkpoint_every: int | None = None,
-) -> Run:
-    """Fit the flow by Algorithm 1.
+) -> list[Run]:
+    """Fit the members of one model by Algorithm 1.
 
-    observe(run, scores) is called after every epoch. With `checkpoint_every` = k the state before
-    every k-th step is kept, for the participation readout; None keeps only the first.
+    observe(run) is called after every epoch of every member. With `checkpoint_every` = k the state
+    before every k-th step is kept, for the participation readout; None keeps only the first.
     """
     observers = None if observe is None else [observe]
-    (run,) = train_together(flow, training, [data], [seed], observers, checkpoint_every)
-    return run
+    (runs,) = train_together(flow, training, [data], [seed], observers, checkpoint_every)
+    return runs
 
 
 @torch.no_grad()
@@ -145,57 +52,92 @@ def train_together(
     seeds: Sequence[int],
     observers: Sequence[Observer] | None = None,
     checkpoint_every: int | None = None,
-) -> list[Run]:
-    """Fit a flow to each of several data sets of the same shape, as `train` does, all in step.
+) -> list[list[Run]]:
+    """Fit a model to each of several data sets of the same shape, as `train` does.
 
-    Their parameters are stacked, so one operation serves all runs. Otherwise the runs share
+    The parameters of runs that are trained in step are stacked, so one operation serves all. These
+    are the members of a model, or, if models have one member each, several models. Models share
     nothing: each gives what it would give alone, to rounding.
     """
-    runs = [_start(flow, training, d, s) for d, s in zip(data, seeds, strict=True)]
-    stack = _Stack(runs, checkpoint_every)
-    for epoch in range(training.epochs):
-        batches = zip(*(run.schedule.batches(epoch) for run in runs), strict=True)
-        losses = torch.stack([stack.step(indices) for indices in batches])
-        stack.hand_over()
-        for k, run in enumerate(runs):
-            scores = run.score()
-            loss = float(losses[..., k].sum()) / len(run.data.rows)
-            quality = _quality(run.score_meta(scores), run.data)
-            run.history.append({"epoch": epoch, "train_loss": loss, **quality})
-            if observers is not None:
-                observers[k](run, scores)
-    return runs
+    watch = observers or [_ignore] * len(data)
+    models = [
+        [_start(flow, training, d, seed, m) for m in range(training.members)]
+        for d, seed in zip(data, seeds, strict=True)
+    ]
+    if training.alone:
+        for runs, observe in zip(models, watch, strict=True):
+            _train_in_step(runs, [observe] * len(runs), checkpoint_every)
+    else:
+        _train_in_step([runs[0] for runs in models], watch, checkpoint_every)
+    return models
+
+
+def _ignore(run: Run) -> None:
+    """Observe nothing."""
+
+
+def _train_in_step(
+    runs: Sequence[Run], observers: Sequence[Observer], checkpoint_every: int | None
+) -> None:
+    """Train runs of one shape, which learn in place."""
+    stack, epochs = _Stack(runs, checkpoint_every), runs[0].training.epochs
+    for epoch in range(epochs):
+        losses = torch.stack([stack.step(*indices) for indices in stack.batches(epoch)]).sum(0)
+        stack.end_epoch(due(epoch, epochs))
+        for k, (run, observe) in enumerate(zip(runs, observers, strict=True)):
+            row = {"epoch": epoch, "train_loss": float(losses[k]) / len(run.data.rows)}
+            run.history.append({**row, **stack.quality(k)})
+            observe(run)
 
 
 class _Stack:
-    """Parameters, moments and signals of several runs while they are trained."""
+    """Parameters, moments, signals and looks of several runs while they are trained.
+
+    Members of one model look at the same batch; models of one member each have their own.
+    """
 
     def __init__(self, runs: Sequence[Run], checkpoint_every: int | None):
         self.runs, self.checkpoint_every = runs, checkpoint_every
+        first = runs[0]
+        self.shared = all(run.data is first.data and run.seed == first.seed for run in runs)
         self.flat = _stack([run.flat for run in runs])
         self.signals = _stack([run.signals for run in runs])
+        groups = [runs] if self.shared else [[run] for run in runs]
+        self.looks = [_looks(group) for group in groups]
         self.optimizer, self.reweighting = runs[0].optimizer, _Reweighting(runs)
         self.moments = self.optimizer.init(self.flat)
+        self.aggregates: Sequence[Tensor] = ()  # of the latest batch
         self.done = 0
 
-    def step(self, indices: Sequence[Tensor]) -> Tensor:
-        """One step of every run, each on its own batch; returns sums (K,) of terminal costs."""
+    def batches(self, epoch: int) -> Sequence[tuple[Tensor, ...]]:
+        """Of every step of an epoch: the points of each run, or those that all look at."""
+        of_runs = [self.runs[0]] if self.shared else self.runs
+        return list(zip(*(run.schedule.batches(epoch) for run in of_runs), strict=True))
+
+    def step(self, *indices: Tensor) -> Tensor:
+        """One step of every run; returns sums (K,) of terminal costs."""
         index = [i.to(self.flat.device) for i in indices]
-        batch = _stack_batches(
-            [run.batch(self.done, i) for run, i in zip(self.runs, index, strict=True)]
-        )
-        places = _stack(index)
-        v = self.reweighting.weights(self.done, self.flat, batch, self.signals.gather(-1, places))
+        batch, places = self._batch(index)
+        signals = self.signals.gather(-1, places)
+        v = self.reweighting.weights(self.done, self.flat, batch, signals, places)
         self._note(v)
-        first = self.runs[0]
-        ones, how = torch.ones_like(v), (first.data.loss, first.training.pairing)
-        result = batch_gradient(first.flow, self.flat, batch, ones, v, *how)
+        result = weighted_gradient(self.runs[0], self.flat, batch, v, torch.ones_like(v))
         self.signals.scatter_(-1, places, result.terminal.costs)
+        self.aggregates = result.path.aggregates
         self.flat, self.moments = self.optimizer.step(
             self.done, self.flat, self.moments, result.gradient
         )
         self.done += 1
         return result.terminal.costs.sum(-1).reshape(-1)
+
+    def _batch(self, index: Sequence[Tensor]) -> tuple[Batch, Tensor]:
+        """The batch of a step, and the places of its points, (K, B)."""
+        if not self.shared or len(self.runs) == 1:
+            batches = [run.batch(self.done, i) for run, i in zip(self.runs, index, strict=True)]
+            return _stack_batches(batches), _stack(index)
+        data, places = self.runs[0].data, index[0].expand(len(self.runs), -1)
+        noise = torch.stack([run.noise(self.done, len(index[0])) for run in self.runs], 1)
+        return Batch(data.rows.take(index[0]), data.y[places], noise), places
 
     def _note(self, v: Tensor) -> None:
         """Keep what a replay of this step needs: its weights and, at checkpoints, the state."""
@@ -206,12 +148,50 @@ class _Stack:
             for run, *state in zip(self.runs, flat, moments, strict=True):
                 run.checkpoints.append(State(self.done, *state))
 
-    def hand_over(self) -> None:
-        """Give every run its part of what was learned."""
+    def end_epoch(self, look: bool) -> None:
+        """Give every run its part of what was learned, and look at all points if it is time."""
         parts = (self.flat, self.reweighting.theta, self.signals)
         learned = zip(*(_unstack(part, self.runs) for part in parts), strict=True)
         for run, own in zip(self.runs, learned, strict=True):
             run.flat, run.theta, run.signals = own
+        if not look:
+            return
+        for looks, group in self.looks:
+            first = group[0]
+            flat = torch.stack([run.flat for run in group])
+            looks.take(first.flow, flat, first.data.rows, first.data.y, first.shares())
+            for k, run in enumerate(group):
+                run.path, run.residuals = -looks.costs[k], looks.residuals[k]
+        self.reweighting.look(self.looks[0][0])
+        for run in self.runs:
+            run.trust = self.reweighting.trust
+
+    def quality(self, k: int) -> dict[str, float]:
+        """Loss of run k on its meta data, and accuracy; the latest batch drives them."""
+        run = self.runs[k]
+        rows, y = run.data.meta_rows, run.data.meta_y
+        if rows is None or y is None:
+            return {}
+        params = run.flow.unpack(run.flat)
+        driving = [mu if len(self.runs) == 1 else mu[k] for mu in self.aggregates]
+        costs, hits = [], []
+        for c in chunks(len(rows)):
+            x0, _ = run.flow.encoder.forward(params.encoder, rows.take(c))
+            still = x0.new_zeros(1).expand(run.flow.steps, *x0.shape)
+            path = rollout(run.flow, params.controls, x0, still, aggregates=driving)
+            end = terminal(params.head, path.states[-1], y[c], run.data.loss)
+            costs.append(end.costs)
+            hits.append(end.outputs.argmax(-1) == y[c])
+        quality = {"meta_loss": float(torch.cat(costs).double().mean())}
+        if run.data.loss == "cross_entropy":
+            quality["meta_accuracy"] = float(torch.cat(hits).double().mean())
+        return quality
+
+
+def _looks(runs: Sequence[Run]) -> tuple[Looks, Sequence[Run]]:
+    """Looks of runs at the points that they share."""
+    first = runs[0]
+    return Looks(first.flat, len(runs), len(first.data.rows), first.data.loss), runs
 
 
 def _stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -229,66 +209,49 @@ def _stack_batches(batches: Sequence[Batch]) -> Batch:
     return Batch(_stack([b.x for b in batches]), _stack([b.y for b in batches]), noise)
 
 
-def _start(flow: Flow, training: Training, data: Data, seed: int) -> Run:
+def _start(flow: Flow, training: Training, data: Data, seed: int, member: int) -> Run:
     """A run before its first step."""
     dtype, device = data.rows.dtype, data.rows.device
-    flat = flow.init(generator(seed, INIT), dtype).to(device)
-    theta = WeightMap(training.meta_hidden).init(generator(seed, INIT, 1), dtype).to(device)
+    own = member_seed(seed, member)
+    flat = flow.init(generator(own, INIT), dtype).to(device)
+    theta = WeightMap(training.meta_hidden).init(generator(own, INIT, 1), dtype).to(device)
     # before a point's first visit, its signal is the cost of an uninformed prediction
     uninformed = log(flow.outputs) if data.loss == "cross_entropy" else 0.5 * float(data.y.var())
     signals = torch.full((len(data.rows),), uninformed, dtype=dtype, device=device)
-    return Run(flow, training, data, seed, flat, theta, signals)
-
-
-def step_gradient(
-    run: Run, flat: Tensor, step: int, index: Tensor, v: Tensor, w: Tensor
-) -> BatchGradient:
-    """The gradient of one training step at parameters `flat`.
-
-    index: (B,) points of the batch; v: (B,) their meta weights; w: (B,) their participation.
-    """
-    how = (run.data.loss, run.training.pairing)
-    return batch_gradient(run.flow, flat, run.batch(step, index), w, w * v, *how)
-
-
-def _quality(on_meta: Scores, data: Data) -> dict[str, float]:
-    """Meta loss, meta accuracy for classification, and the standard error of what is compared."""
-    compared = on_meta.costs.double()
-    quality = {"meta_loss": float(compared.mean())}
-    if data.loss == "cross_entropy":
-        compared = (on_meta.outputs.argmax(1) == data.meta_y).double()
-        quality["meta_accuracy"] = float(compared.mean())
-    quality["meta_error"] = float(compared.std(correction=0)) / len(compared) ** 0.5
-    return quality
-
-
-def best_epoch(history: Sequence[dict[str, float]]) -> int:
-    """The last epoch whose meta accuracy is within one standard error of the best.
-
-    A hundred meta points cannot tell smaller differences apart, so the very best epoch would be a
-    matter of luck. For regression, minus the meta loss stands in for the accuracy.
-    """
-    merit = [row.get("meta_accuracy", -row["meta_loss"]) for row in history]
-    best = max(range(len(merit)), key=merit.__getitem__)
-    enough = merit[best] - history[best]["meta_error"]
-    return max(k for k, m in enumerate(merit) if m >= enough)
+    ones, none = torch.ones_like(signals), signals.new_zeros(0)
+    return Run(flow, training, data, seed, member, flat, theta, signals, ones, none, none)
 
 
 class _Reweighting:
-    """The meta weights of the batches, and the θ update of Algorithm 1, line 8 (by Adam)."""
+    """The weights of the batches.
+
+    They are learned by the θ update of Algorithm 1, line 8 (by Adam), or self-weights of the looks
+    so far, or ones.
+    """
 
     def __init__(self, runs: Sequence[Run]):
         t = runs[0].training
         self.runs, self.training = runs, t
         self.theta = _stack([run.theta for run in runs])
+        self.trust = runs[0].trust  # (n,), for all members
         self.optimizer = Optimizer("adamw", t.meta_learning_rate, 0.0, t.clip, 1)
         self.moments = self.optimizer.init(self.theta)
         self.updates = 0
 
-    def weights(self, step: int, flat: Tensor, batch: Batch, signals: Tensor) -> Tensor:
-        """v (B,) of a batch with its signals (B,), after an update of θ where one is due."""
-        if self.training.reweighting == "none":
-            return torch.ones_like(signals)
+    def look(self, looks: Looks) -> None:
+        """Weigh the points by what the looks so far say of them."""
+        data = self.runs[0].data
+        # a wrong target pulls at a run of any size
+        needed = data.loss == "squared_error" or crowded(data.rows)
+        if self.training.reweighting == "self" and needed:
+            self.trust = looks.trust().to(self.trust.dtype)
+
+    def weights(
+        self, step: int, flat: Tensor, batch: Batch, signals: Tensor, places: Tensor
+    ) -> Tensor:
+        """Weights of a batch, after an update of θ where one is due; all but flat as (K, B)."""
+        if not self.training.learns_weights:
+            return self.trust[places]
         if step % self.training.meta_every == 0:
             self._update(step, flat, batch, signals)
         return self.runs[0].weight_map(self.theta, signals)
@@ -319,10 +282,12 @@ class _Reweighting:
 
 def _meta_batch(run: Run, step: int) -> Batch:
     """The meta points that the θ update of a step looks at, with their noise."""
-    rows, like = run.data.meta_rows, run.flat
+    rows, y, like = run.data.meta_rows, run.data.meta_y, run.flat
+    if rows is None or y is None:
+        raise ValueError("weights are learned on meta data: give X_meta and y_meta")
     size = min(run.training.meta_batch_size, len(rows))
-    draws = generator(run.seed, META, step)
+    draws = generator(run.own_seed, META, step)
     chosen = torch.randperm(len(rows), generator=draws)[:size].to(like.device)
     shape = (run.flow.steps, size, run.flow.width)
     noise = torch.randn(shape, generator=draws, dtype=like.dtype).to(like.device)
-    return Batch(rows.take(chosen), run.data.meta_y[chosen], noise)
+    return Batch(rows.take(chosen), y[chosen], noise)

@@ -1,4 +1,4 @@
-"""Runs on all training points, or on folds of them where no meta data are given."""
+"""Models on all training points, or on folds of them where some must stand for meta data."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nddv.dynamics.flow import Flow
-from nddv.dynamics.population import Scores
-from nddv.dynamics.reading import LayerTrace, PathIntegral, Tick, Trained
+from nddv.dynamics.reading import LayerTrace, Tick, Trained
 from nddv.dynamics.rows import Rows
+from nddv.dynamics.runs import Data, Run
 from nddv.dynamics.schedule import Training
-from nddv.dynamics.training import Data, Observer, Run, train_together
+from nddv.dynamics.training import Observer, train_together
 from nddv.support.wording import InputError
 
 if TYPE_CHECKING:
@@ -31,13 +31,23 @@ DIVERGED = (
 
 @dataclass(frozen=True)
 class Fold(Trained):
-    """A run on the training points `index`, and what its readouts need."""
+    """A model of the training points `index`, and what its readouts need."""
 
     index: NDArray[np.intp]
     trace: LayerTrace | None
 
+    @property
+    def run(self) -> Run:
+        """The one run of the model: with several members there is none that its values are of."""
+        if len(self.runs) > 1:
+            raise ValueError(
+                f"the model has {len(self.runs)} members, so that there is no one run to look at: "
+                'fit it with members=1, or with configuration="paper"'
+            )
+        return self.runs[0]
+
     def sensitivities(self, readout: str, tick: Tick = lambda: None) -> NDArray[np.float64]:
-        """Oriented sensitivities (M, len(index)) under one readout."""
+        """Oriented sensitivities (R, len(index)) under one readout."""
         # imported here, so that a new title in the registry is no change of what computes values
         from nddv.dynamics.readouts import get_readout
 
@@ -47,14 +57,14 @@ class Fold(Trained):
 
 @dataclass(frozen=True)
 class FoldPlan:
-    """A run that is still to be trained, with everything that it takes."""
+    """A model that is still to be trained, with everything that it takes."""
 
     flow: Flow
     training: Training
     data: Data
     index: NDArray[np.intp]
-    valid: Rows
-    valid_y: Tensor
+    valid: Rows | None
+    valid_y: Tensor | None
     seed: int
     trajectories: int
     layer_trace: bool
@@ -62,47 +72,46 @@ class FoldPlan:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Runs that agree in this can be trained together."""
+        """Models that agree in this can be trained together."""
         data = self.data
-        sizes = (len(data.rows), len(data.meta_rows), data.loss, data.rows.dtype)
+        meta = 0 if data.meta_rows is None else len(data.meta_rows)
+        sizes = (len(data.rows), meta, data.loss, data.rows.dtype)
         return (self.flow, self.training, self.checkpoint_every, *sizes)
 
 
 def train_folds(plans: Sequence[FoldPlan], on_epoch: Callable[[Run], None]) -> list[Fold]:
-    """Train runs of one shape together, observing what the readouts need.
+    """Train models of one shape together, observing what the readouts need.
 
     on_epoch(run) is called after every epoch of every run. A run that diverges is an error.
     """
     first = plans[0]
-    paths = [PathIntegral(plan.trajectories) for plan in plans]
     traces = [LayerTrace() if plan.layer_trace else None for plan in plans]
 
-    def observer(path: PathIntegral, trace: LayerTrace | None) -> Observer:
-        def observe(run: Run, scores: Scores) -> None:
+    def observer(trace: LayerTrace | None) -> Observer:
+        def observe(run: Run) -> None:
             for loss, problem, remedy in DIVERGED:
-                if not np.isfinite(run.history[-1][loss]):
+                if not np.isfinite(run.history[-1].get(loss, 0.0)):
                     rate = f"lower learning_rate (now {first.training.learning_rate})"
                     raise FloatingPointError(
                         f"{problem} in epoch {len(run.history)}: {remedy}{rate}"
                     )
-            path(run, scores)
             if trace is not None:
-                trace(run, scores)
+                trace(run)
             on_epoch(run)
 
         return observe
 
-    runs = train_together(
+    models = train_together(
         first.flow,
         first.training,
         [plan.data for plan in plans],
         [plan.seed for plan in plans],
-        [observer(*each) for each in zip(paths, traces, strict=True)],
+        [observer(trace) for trace in traces],
         first.checkpoint_every,
     )
     return [
-        Fold(run, plan.valid, plan.valid_y, plan.trajectories, path, plan.index, trace)
-        for run, plan, path, trace in zip(runs, plans, paths, traces, strict=True)
+        Fold(runs, plan.valid, plan.valid_y, plan.trajectories, plan.index, trace)
+        for runs, plan, trace in zip(models, plans, traces, strict=True)
     ]
 
 
@@ -137,15 +146,15 @@ def assemble(folds: Sequence[Fold], parts: Sequence[NDArray[Any]]) -> NDArray[np
 
 
 def single_fold(model: NDDV) -> Fold:
-    """The run that a fitted model's values are about.
+    """The trained model that the values of an estimator are about.
 
-    Without meta data a model has two runs, neither of which holds all points: an error.
+    Where rows had to be held out there are two, neither of which holds all points: an error.
     """
     if not hasattr(model, "folds_"):
         raise ValueError("the model is not fitted: call fit first")
     if len(model.folds_) > 1:
         raise ValueError(
-            "the model was fitted without meta data, by two runs on parts of the points, so that "
-            "there is no one run to repeat: fit it with X_meta and y_meta"
+            "the model was fitted without meta data, on two parts of the points, so that there is "
+            "no one run to repeat: fit it with X_meta and y_meta"
         )
     return model.folds_[0]

@@ -17,12 +17,13 @@ from tqdm import tqdm
 from nddv.estimator.results import Fitted, read_out, values_of
 from nddv.estimator.settings import SETTINGS, TASKS, Settings
 from nddv.estimator.together import fit_groups
+from nddv.estimator.validation import check_readout
 from nddv.support.settings import parameters_section
 from nddv.values import Values
 
 
 class NDDV(Settings, Fitted, BaseEstimator):
-    """Neural dynamic data valuation: a value for every training point from one training run.
+    """Neural dynamic data valuation: a value for every training point from a training run.
 
     The points move as controlled stochastic states that interact through a weighted mean; the
     adjoint of that flow turns each point's part in it into a score (Algorithm 1 of the paper).
@@ -36,13 +37,13 @@ class NDDV(Settings, Fitted, BaseEstimator):
     values_ : (n,) centred values φ, higher is better; they sum to zero (Eq. dynamic_dv).
     sensitivities_ : (n,) the same before centring, higher is better.
     stderr_ : (n,) Monte-Carlo standard errors of values_, or None for one trajectory.
-    weights_ : (n,) meta weights v_i.
+    weights_ : (n,) weights of the points: self-weights, or meta weights v_i.
     history_ : dict of lists, one entry an epoch (epochs of a second fold follow the first's).
     task_ : "classification" or "regression".
     classes_ : class labels (classification). n_features_in_, feature_names_in_ as in scikit-learn.
     trace_ : (epochs, steps + 1, n) scores φ at all epochs and Euler times, with `layer_trace`.
-    record_ : settings, seconds, versions, best epoch, growth of the adjoint.
-    folds_ : the trained runs: one, or two without meta data.
+    record_ : settings, seconds, versions, members, epochs, growth of the adjoint.
+    folds_ : the trained models: one, or two where rows had to be held out.
 
     Notes
     -----
@@ -69,15 +70,16 @@ class NDDV(Settings, Fitted, BaseEstimator):
         X_valid: Any = None,
         y_valid: Any = None,
     ) -> NDDV:
-        """Train one flow on (X, y) and value its points.
+        """Train the members on (X, y) and value its points.
 
         Parameters
         ----------
         X, y : (n, d) training features (array, data frame, scipy sparse rows, or rows on disk:
             `nddv.open_rows`) and (n,) labels of any dtype, or numbers for regression.
-        X_meta, y_meta : clean data that the meta weights and the best epoch are chosen on. Without
-            them a stratified part of the training points is held out, and a second run, which
-            holds another part out, values those points (and only those).
+        X_meta, y_meta : clean data that meta weights are learned on (configuration "paper"). The
+            default configuration needs none. Where some are needed and missing, a stratified part
+            of the training points is held out, and a second model, which holds another part out,
+            values those points (and only those).
         X_valid, y_valid : data that the utility of a readout is measured on; default: meta.
 
         Raises
@@ -104,6 +106,7 @@ class NDDV(Settings, Fitted, BaseEstimator):
     def readout_sensitivities(self, readout: str) -> NDArray[np.float64]:
         """Values (n,) before centring: of readouts that derive a utility, in its units."""
         check_is_fitted(self, "values_")
+        check_readout(readout, self.task_)
         with tqdm(total=0, unit="step", disable=not self.progress) as bar:
             return np.asarray(read_out(self.folds_, readout, bar).mean(0))
 
@@ -114,9 +117,15 @@ def _document(estimator: type) -> None:
 
     readouts = []
     for name, readout in READOUTS.items():
-        mute = [task for task in TASKS if task not in readout.low_is_bad]
+        mute = [t for t in TASKS if t in readout.tasks and t not in readout.low_is_bad]
         caution = f". In {' and '.join(mute)} a low value does not mean a bad point" if mute else ""
-        readouts.append(fill(f"- {name}: {readout.meaning}{caution}.", 100, subsequent_indent="  "))
+        made = (
+            ""
+            if readout.configuration == "default"
+            else f' (configuration "{readout.configuration}")'
+        )
+        line = f"- {name}{made}: {readout.meaning}{caution}."
+        readouts.append(fill(line, 100, subsequent_indent="  "))
     parts = {"parameters": parameters_section(SETTINGS), "readouts": "\n".join(readouts)}
     estimator.__doc__ = cleandoc(estimator.__doc__ or "").format_map(parts)
 

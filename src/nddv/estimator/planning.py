@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +12,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from nddv.dynamics.choices import LEARNED_WEIGHTS
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.participation import checkpoint_interval
 from nddv.dynamics.rows import Rows
+from nddv.dynamics.runs import Data
 from nddv.dynamics.schedule import Schedule, Training
-from nddv.dynamics.training import Data
 from nddv.estimator.folds import FoldPlan, held_out_parts
-from nddv.estimator.settings import Settings, check_settings
+from nddv.estimator.settings import Settings, resolved
 from nddv.estimator.validation import (
     check_features,
+    check_readout,
     check_size,
     check_targets,
     check_task,
@@ -76,10 +78,15 @@ class Targets:
 
 @dataclass(frozen=True)
 class Plan:
-    """A fit that is still to be made: what is known of the data, and the runs to train."""
+    """A fit that is still to be made: what is known of the data, and the models to train.
 
+    settings : with nothing left to "auto" that the configuration decides.
+    """
+
+    settings: Settings
     seed: int
     targets: Targets
+    columns_in: int
     columns: list[str] | None
     folds: list[FoldPlan]
 
@@ -88,7 +95,7 @@ class Plan:
         """The fitted attributes that do not depend on the runs."""
         known: dict[str, Any] = {
             "task_": self.targets.task,
-            "n_features_in_": self.folds[0].flow.features,
+            "n_features_in_": self.columns_in,
         }
         if self.columns is not None:
             known["feature_names_in_"] = np.array(self.columns, dtype=object)
@@ -106,8 +113,8 @@ def plan_fit(
     X_valid: Any = None,
     y_valid: Any = None,
 ) -> Plan:
-    """Check everything that was given, and lay out the run, or the two without meta data."""
-    check_settings(settings)
+    """Check everything that was given, and lay out the model, or two where rows are held out."""
+    settings = resolved(settings)
     seed = settings.random_state
     seed = secrets.randbits(31) if seed is None else int(seed)
     columns = column_names(X)
@@ -115,18 +122,28 @@ def plan_fit(
     check_size(x)
     labels = check_targets(y, x.shape[0], "y", "X")
     targets = Targets.of(labels, check_task(settings.task, labels))
+    check_readout(settings.readout, targets.task)
     train = Part(x, targets.code(labels, "y"))
     sides = (("meta", X_meta, y_meta), ("valid", X_valid, y_valid))
     meta, valid = (_check_side(*side, x.shape[1], columns, targets) for side in sides)
-    if meta is None:
+    parts: Iterable[tuple[Part, Part | None]]
+    if meta is None and _holds_out(settings, valid):
         warnings.warn(
             InputWarning(NO_META.format(fraction=settings.meta_fraction), X_meta=None), stacklevel=4
         )
         parts = _two_folds(settings, train, targets, seed)
     else:
-        parts = iter([(train, meta)])
+        parts = [(train, meta)]
     folds = [_plan_fold(settings, *part, valid or part[1], targets, seed) for part in parts]
-    return Plan(seed, targets, columns, folds)
+    return Plan(settings, seed, targets, x.shape[1], columns, folds)
+
+
+def _holds_out(settings: Settings, valid: Part | None) -> bool:
+    """Whether a part of the rows must stand for missing meta data."""
+    from nddv.dynamics.readouts import get_readout
+
+    lacks_valid = "valid" in get_readout(settings.readout).needs and valid is None
+    return settings.reweighting in LEARNED_WEIGHTS or lacks_valid
 
 
 def _check_side(
@@ -162,9 +179,14 @@ def _two_folds(
 
 
 def _plan_fold(
-    settings: Settings, train: Part, meta: Part, valid: Part, targets: Targets, seed: int
+    settings: Settings,
+    train: Part,
+    meta: Part | None,
+    valid: Part | None,
+    targets: Targets,
+    seed: int,
 ) -> FoldPlan:
-    """One run."""
+    """One model."""
     dtype, device = getattr(torch, settings.dtype), _device(settings.device)
     classes = targets.classes
 
@@ -172,20 +194,25 @@ def _plan_fold(
         kind = dtype if classes is None else torch.int64
         return torch.as_tensor(values, dtype=kind, device=device)
 
-    rows = Rows.fit(train.x, settings.input_energy, dtype, device, train.index)
+    encoded = settings.inputs == "encoded"
+    rows = Rows.fit(train.x, settings.input_energy, dtype, device, train.index, encoded)
+
+    def side(part: Part | None) -> tuple[Rows | None, torch.Tensor | None]:
+        return (
+            (None, None) if part is None else (rows.like(part.x, part.index), tensor(part.targets))
+        )
+
     loss = "squared_error" if classes is None else "cross_entropy"
-    meta_rows = rows.like(meta.x, meta.index)
-    data = Data(rows, tensor(train.targets), meta_rows, tensor(meta.targets), loss)
-    flow = Flow.of(settings, train.x.shape[1], 1 if classes is None else len(classes))
-    training = Training.of(settings, stored=isinstance(train.x, StoredRows))
     n = len(train.targets)
+    data = Data(rows, tensor(train.targets), *side(meta), loss)
+    flow = Flow.of(settings, rows.inputs.count, 1 if classes is None else len(classes))
+    training = Training.of(settings, n, stored=isinstance(train.x, StoredRows))
     return FoldPlan(
         flow,
         training,
         data,
         np.arange(n) if train.index is None else train.index,
-        rows.like(valid.x, valid.index),
-        tensor(valid.targets),
+        *side(valid),
         seed,
         settings.trajectories,
         settings.layer_trace,
@@ -199,6 +226,7 @@ def _checkpoint_every(settings: Settings, flow: Flow, steps: int) -> int:
 
     moments = 3 if settings.optimizer == "adamw" else 2
     size = sum(flow.sizes) * moments * (4 if settings.dtype == "float32" else 8)
+    size *= int(settings.members)
     limit = {"all": np.inf, "sqrt": 0.0, "auto": KEEP_ALL_LIMIT}[settings.checkpoints]
     if settings.checkpoints == "auto" and not get_readout(settings.readout).replays:
         limit = 0.0

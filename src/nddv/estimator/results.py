@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from nddv.dynamics.reading import time_resolved
-from nddv.dynamics.training import best_epoch
+from nddv.dynamics.population import adjoint_growth
+from nddv.dynamics.runs import Run
 from nddv.estimator.folds import Fold, assemble
 from nddv.estimator.planning import Plan
-from nddv.estimator.settings import SETTINGS, Settings
+from nddv.estimator.settings import SETTINGS
 from nddv.support.measuring import versions
 from nddv.values import center
 
@@ -39,14 +39,15 @@ class Fitted:
 
 
 def read_out(folds: Sequence[Fold], readout: str, bar: tqdm) -> Floats:
-    """Oriented sensitivities (M, n) of all training points under one readout."""
+    """Oriented sensitivities (R, n) of all training points under one readout."""
     # imported here, so that a new title in the registry is no change of what computes values
     from nddv.dynamics.readouts import get_readout
 
     replays = get_readout(readout).replays
     if replays:
         bar.set_description("replaying")
-        bar.reset(total=replays * sum(fold.trajectories * fold.run.steps for fold in folds))
+        steps = [run.steps for fold in folds for run, _ in fold.paths]
+        bar.reset(total=replays * sum(steps))
     parts = [fold.sensitivities(readout, bar.update) for fold in folds]
     sensitivities = assemble(folds, parts)
     if not (np.abs(sensitivities) < 1e300).all():
@@ -62,15 +63,12 @@ def values_of(sensitivities: Floats) -> Floats:
     return np.asarray(center(torch.as_tensor(sensitivities)).numpy())
 
 
-def fitted_attributes(
-    settings: Settings, plan: Plan, folds: list[Fold], bar: tqdm
-) -> dict[str, Any]:
+def fitted_attributes(plan: Plan, folds: list[Fold], bar: tqdm) -> dict[str, Any]:
     """Those of `Fitted`, by name."""
-    by_path = read_out(folds, settings.readout, bar)
+    by_path = read_out(folds, plan.settings.readout, bar)
     m = len(by_path)
     sensitivities = by_path.mean(0)
-    rows = [row for fold in folds for row in fold.run.history]
-    weights = [fold.run.weights().double().numpy(force=True) for fold in folds]
+    weights = [fold.runs[0].weights().double().numpy(force=True) for fold in folds]
     fitted = {
         **plan.known,
         "folds_": folds,
@@ -78,34 +76,56 @@ def fitted_attributes(
         "values_": values_of(sensitivities),
         "stderr_": values_of(by_path).std(axis=0, ddof=1) / np.sqrt(m) if m > 1 else None,
         "weights_": assemble(folds, weights),
-        "history_": {key: [row[key] for row in rows] for key in rows[0]},
+        "history_": _history(folds),
     }
-    if settings.layer_trace:
+    if plan.settings.layer_trace:
         traces = [torch.stack(f.trace.values).numpy(force=True) for f in folds if f.trace]
         fitted["trace_"] = assemble(folds, traces)
-    return {**fitted, "record_": _record(settings, plan, fitted)}
+    return {**fitted, "record_": _record(plan, fitted)}
 
 
-def _record(settings: Settings, plan: Plan, fitted: dict[str, Any]) -> dict[str, Any]:
+def _history(folds: Sequence[Fold]) -> dict[str, list[float]]:
+    """One entry an epoch, the mean of the members; those of a second fold follow the first's."""
+    rows = [row for fold in folds for row in zip(*(run.history for run in fold.runs), strict=True)]
+    return {
+        key: [sum(member[key] for member in row) / len(row) for row in rows] for key in rows[0][0]
+    }
+
+
+def _record(plan: Plan, fitted: dict[str, Any]) -> dict[str, Any]:
     """What was run and how it went; JSON can hold it."""
-    runs = [fold.run for fold in fitted["folds_"]]
-    with torch.no_grad():
-        growth = max(time_resolved(run, run.score()).adjoint_growth for run in runs)
+    runs = [fold.runs[0] for fold in fitted["folds_"]]
+    training = runs[0].training
+    settings = {name: _plain(getattr(plan.settings, name)) for name in sorted(SETTINGS)}
     return {
         "method": "nddv",
-        "readout": settings.readout,
+        "readout": plan.settings.readout,
+        "configuration": plan.settings.configuration,
         "seed": plan.seed,
         "task": fitted["task_"],
         "n": len(fitted["values_"]),
         "d": int(fitted["n_features_in_"]),
-        "meta": "given" if len(runs) == 1 else "held out (two folds)",
-        "best_epoch": [best_epoch(run.history) for run in runs],
-        "adjoint_growth": growth,
+        "inputs": runs[0].flow.features,
+        "members": int(training.members),
+        "epochs": int(training.epochs),
+        "meta": _meta(runs),
+        "adjoint_growth": max(map(_growth, runs)),
         "weight_range": float(np.ptp(fitted["weights_"])),
         "device": str(runs[0].flat.device),
-        "params": {name: _plain(getattr(settings, name)) for name in sorted(SETTINGS)},
+        "params": settings,
         "versions": versions(),
     }
+
+
+def _growth(run: Run) -> float:
+    return adjoint_growth(run.flow, run.flat, run.data.rows, run.data.y, run.data.loss)
+
+
+def _meta(runs: Sequence[Run]) -> str:
+    """Where the meta data came from, in words."""
+    if len(runs) > 1:
+        return "held out (two folds)"
+    return "none" if runs[0].data.meta_rows is None else "given"
 
 
 def _plain(setting: Any) -> Any:

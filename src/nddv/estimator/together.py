@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from nddv.dynamics.training import Run
+from nddv.dynamics.runs import Run
 from nddv.estimator.folds import train_folds
 from nddv.estimator.planning import Plan, plan_fit
 from nddv.estimator.results import Fitted, fitted_attributes
@@ -58,7 +58,7 @@ def fit_groups(
         for name in Fitted.__annotations__:  # of an earlier fit
             model.__dict__.pop(name, None)
         plan = plan_fit(model, **arguments)
-        total += model.epochs * len(plan.folds)
+        total += sum(fold.training.epochs * fold.training.members for fold in plan.folds)
         groups.setdefault(tuple(fold.shape for fold in plan.folds), []).append((model, plan))
     with tqdm(total=total, desc="training", unit="step", disable=not progress) as bar:
         for group in groups.values():
@@ -76,7 +76,7 @@ def _fit_group(group: Sequence[tuple[NDDV, Plan]], bar: tqdm) -> None:
     plans = zip(*(plan.folds for _, plan in group), strict=True)
     trained = [train_folds(same, count) for same in plans]
     for (model, plan), *folds in zip(group, *trained, strict=True):
-        model.__dict__.update(fitted_attributes(model, plan, folds, bar))
+        model.__dict__.update(fitted_attributes(plan, folds, bar))
     seconds = (time.perf_counter() - start) / len(group)
     for model, _ in group:
         model.record_["seconds"] = round(seconds, 4)

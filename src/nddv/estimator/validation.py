@@ -90,6 +90,20 @@ def check_targets(y: Any, rows: int, name: str, of: str) -> NDArray[Any]:
     return array
 
 
+def check_readout(name: str, task: str) -> None:
+    """Raise for a readout that is not defined for the task."""
+    # imported here, so that a new title in the registry is no change of what computes values
+    from nddv.dynamics.readouts import get_readout
+
+    readout = get_readout(name)
+    if task not in readout.tasks:
+        raise InputError(
+            f"the readout {name} is for {' and '.join(sorted(readout.tasks))}, but the targets "
+            f"call for {task}: take another, such as path",
+            readout="path",
+        )
+
+
 def check_task(task: str, y: NDArray[Any]) -> str:
     """Decide between classification and regression."""
     if task == "auto":

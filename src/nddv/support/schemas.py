@@ -258,6 +258,17 @@ def _choice_of_keys(error: ValidationError) -> str:
     return f"needs one of the keys {names}, and one only"
 
 
+def _no_alternative(error: ValidationError) -> str:
+    """Of a value that may also be a certain word: what is wrong with it otherwise."""
+    alternatives = error.validator_value
+    words = [shown(one["const"]) for one in alternatives if "const" in one]
+    others = [e for e in error.context or () if "const" not in alternatives[e.schema_path[0]]]
+    if not words or len(alternatives) != len(words) + 1:
+        return _description(error)
+    say = _SENTENCES.get(str(others[0].validator), _description)
+    return f"{say(others[0])}; it may also be {' or '.join(words)}"
+
+
 _SENTENCES: dict[str, Callable[[ValidationError], str]] = {
     "additionalProperties": _unknown_key,
     "required": _missing_key,
@@ -273,4 +284,5 @@ _SENTENCES: dict[str, Callable[[ValidationError], str]] = {
     "minProperties": _empty,
     "minLength": _empty,
     "oneOf": _choice_of_keys,
+    "anyOf": _no_alternative,
 }

@@ -57,6 +57,7 @@ class Setting:
     """A setting: what it is called, its default, what it may be, and what it means.
 
     configurable : whether the configuration of the workflow may set it.
+    named : what the default "auto" stands for in each named set of settings, if there are some.
     """
 
     name: str
@@ -64,12 +65,24 @@ class Setting:
     kind: Kind
     meaning: str
     configurable: bool = True
+    named: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def value(self, name: str) -> Any:
+        """The default in a named set; a set that does not name it has that of the first."""
+        return self.named.get(name, next(iter(self.named.values()), self.default))
+
+    @property
+    def usual(self) -> str:
+        """The default in words, as in "8 (paper: 1)"."""
+        first, *others = self.named.items() or [("", self.default)]
+        also = ", ".join(f"{name}: {value!r}" for name, value in others)
+        return f"{first[1]!r} ({also})" if also else repr(first[1])
 
 
-def setting(default: Any, meaning: str, configurable: bool = True) -> Any:
-    """A field of a dataclass that is a setting."""
-    metadata = {"meaning": meaning, "configurable": configurable}
-    return dataclasses.field(default=default, metadata=metadata)
+def setting(value: Any, meaning: str, /, configurable: bool = True, **named: Any) -> Any:
+    """A field of a dataclass that is a setting; `named` is for a default of "auto"."""
+    metadata = {"meaning": meaning, "configurable": configurable, "named": named}
+    return dataclasses.field(default=value, metadata=metadata)
 
 
 def settings_of(kind: type) -> dict[str, Setting]:
@@ -85,7 +98,7 @@ def parameters_section(settings: Mapping[str, Setting]) -> str:
     """Settings as the "Parameters" of a docstring in numpy's style."""
     indented: dict[str, Any] = {"initial_indent": " " * 4, "subsequent_indent": " " * 4}
     return "\n".join(
-        f"{s.name} : {s.kind.words}; default {s.default!r}\n{fill(s.meaning, 96, **indented)}"
+        f"{s.name} : {s.kind.words}; default {s.usual}\n{fill(s.meaning, 96, **indented)}"
         for s in settings.values()
     )
 

@@ -1,0 +1,105 @@
+"""Looks at all training points along the training: what `path`, `residual` and self-weights read.
+
+After every second epoch the members look at every point: all points move together, without noise,
+and the outputs of the terminal map are compared with the observed labels. Kept are, of K runs and n
+points, means over the looks with weights 1, 2, 3, …: later looks know more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from nddv.dynamics.costs import Terminal, terminal
+from nddv.dynamics.flow import Flow, Parameters, Path, rollout
+from nddv.dynamics.rows import Rows
+
+LOOK_EVERY = 2  # epochs
+TRUST_FROM = 2  # looks before the first self-weights: an earlier one would trust what is easy
+TRUST_ALL = 2.0  # points whose label has a mean probability of at least 1/2 keep their weight
+ROWS_PER_COLUMN = (
+    20  # with more, labels are not learned by heart, and trust would only cost rare rows
+)
+DRIVING = 512  # points that make the aggregate of a look: eight batches of training
+CHUNK = 256  # rows that K models look at together: their intermediate results stay in the caches
+
+
+def due(epoch: int, epochs: int) -> bool:
+    """Whether there is a look after this epoch (from 0)."""
+    return (epoch + 1) % LOOK_EVERY == 0 or epoch + 1 == epochs
+
+
+def crowded(rows: Rows) -> bool:
+    """Whether rows are so few for their columns that a run can learn wrong labels by heart."""
+    return len(rows) < ROWS_PER_COLUMN * rows.inputs.columns
+
+
+class Looks:
+    """Means over the looks so far.
+
+    costs: (K, n) terminal costs Φ_i; residuals: (K, n) of regression, else empty; likelihood:
+    (n,) of the observed labels, also over the runs.
+    """
+
+    def __init__(self, like: Tensor, runs: int, n: int, loss: str):
+        self.regression, self.loss, self.count = loss == "squared_error", loss, 0
+        self.costs = like.new_zeros((runs, n), dtype=torch.float64)
+        self.residuals = torch.zeros_like(self.costs) if self.regression else self.costs[:, :0]
+        self.likelihood = like.new_zeros(n, dtype=torch.float64)
+
+    def take(self, flow: Flow, flat: Tensor, rows: Rows, y: Tensor, shares: Tensor) -> None:
+        """Add a look with parameters (K, P) at all rows, whose shares in μ are (n,)."""
+        looked = look(flow, flat, rows, y, self.loss, shares)
+        # of an end only what is needed is kept: its gradients are many
+        parts = [(end.costs, end.residuals[..., 0]) for end in looked]
+        costs, residuals = (torch.cat(part, -1).double() for part in zip(*parts, strict=True))
+        self.count += 1
+        # a mean with weights 1 … T: the newest has the share T / (1 + … + T)
+        share = 2.0 / (self.count + 1)
+        self.costs.lerp_(costs, share)
+        if self.regression:
+            self.residuals.lerp_(residuals, share)
+            # relative to the best fit: exp(−q/σ²), σ² from the median as of a normal residual
+            costs = costs / (costs.median(-1, keepdim=True).values / 0.2275).clamp_min(1e-300)
+        self.likelihood.lerp_((-costs).exp().mean(0), 1.0 / self.count)
+
+    def trust(self) -> Tensor:
+        """Self-weights (n,), float64: min(1, 2 × mean likelihood of the observed label)."""
+        if self.count < TRUST_FROM:
+            return torch.ones_like(self.likelihood)
+        return (TRUST_ALL * self.likelihood).clamp_max(1.0)
+
+
+def look(
+    flow: Flow, flat: Tensor, rows: Rows, y: Tensor, loss: str, shares: Tensor
+) -> Iterator[Terminal]:
+    """What K models with parameters (K, P) say of rows, chunk by chunk, without noise.
+
+    The aggregate is that of at most `DRIVING` rows, evenly spaced, with their shares v_i.
+    """
+    params = flow.unpack(flat)
+    n = len(rows)
+    chosen = torch.linspace(0, n - 1, min(n, DRIVING), dtype=torch.float64).round().long()
+    chosen = chosen.to(flat.device)
+    mass = shares[chosen].expand(len(flat), -1)
+    aggregates = _move(flow, params, rows.take(chosen), mass=mass).aggregates
+    for start in range(0, n, CHUNK):
+        c = slice(start, min(start + CHUNK, n))
+        path = _move(flow, params, rows.take(c), aggregates=aggregates)
+        targets = y[c].expand(len(flat), -1)
+        yield terminal(params.head, path.states[-1], targets, loss)
+
+
+def _move(
+    flow: Flow,
+    params: Parameters,
+    x: Tensor,
+    mass: Tensor | None = None,
+    aggregates: Sequence[Tensor] | None = None,
+) -> Path:
+    """The path of rows x (B, d) through K models, without noise."""
+    x0, _ = flow.encoder.forward(params.encoder, x)
+    still = x0.new_zeros(1).expand(flow.steps, *x0.shape)
+    return rollout(flow, params.controls, x0, still, mass=mass, aggregates=aggregates)
