@@ -90,10 +90,15 @@ def test_values_record_and_page(folder, capsys):
     assert "Rome" in page
     assert "epochs" in page
     assert "not installed" not in page
-    assert "run 2 of 2" in page
+    assert "train loss" in page
+    assert "meta loss" not in page
+    assert "run 2 of 2" not in page
     out, err = capsys.readouterr()
     assert "60 rows valued" in out
     assert "\r" not in err  # no progress bar where nobody is watching
+    assert "meta data" not in err
+    assert record["settings"]["configuration"] == "default"
+    assert record["settings"]["members"] == record["estimator"]["members"] > 1
     assert sorted(p.name for p in folder.iterdir()) == [
         "data.csv",
         "data.values.csv",
@@ -123,16 +128,38 @@ def test_csv_gzip_and_parquet_give_the_same_values(folder):
     np.testing.assert_array_equal(results[0], results[2])
 
 
-@pytest.mark.parametrize("readout", READOUTS)
+OF_CLASSES = [name for name, r in READOUTS.items() if "classification" in r.tasks]
+
+
+@pytest.mark.parametrize("readout", OF_CLASSES)
 def test_readouts_with_meta_and_validation_tables(folder, readout):
     make_table(40, seed=1).to_csv("meta.csv", index=False)
     make_table(40, seed=2).to_parquet("valid.parquet")
     side = ("--meta", "meta.csv", "--valid", "valid.parquet", "--readout", readout)
     assert run("data.csv", "--target", "y", "--drop", "key", *side, "--report", "p.html") == 0
     assert np.isfinite(pd.read_csv("data.values.csv")["value"]).all()
-    assert "steered by the meta table meta.csv" in Path("p.html").read_text()
+    page = Path("p.html").read_text()
+    assert ("steered by the meta table meta.csv" in page) == ("meta" in READOUTS[readout].needs)
+    assert "meta loss" in page
     record = json.loads(Path("data.values.json").read_text())
     assert record["settings"]["readout"] == readout
+
+
+def test_missing_meta_data_are_told_of_where_rows_are_held_out(folder, capsys):
+    words = ("data.csv", "--target", "y", "--drop", "key", "--force", "--report", "p.html")
+    for readout in OF_CLASSES:
+        assert run(*words, "--readout", readout) == 0
+        held_out = "meta" in READOUTS[readout].needs
+        assert ("no meta data: 20% of the rows are held out" in capsys.readouterr().err) == held_out
+        page = Path("p.html").read_text()
+        assert ("No meta table was given: there were two runs" in page) == held_out
+        assert ("run 2 of 2" in page) == held_out
+
+
+def test_a_readout_of_another_task_is_refused(folder, capsys):
+    line = fails(capsys, "data.csv", "--target", "y", "--drop", "key", "--readout", "residual")
+    assert "the readout residual is for regression, but" in line
+    assert "(--readout" in line
 
 
 @pytest.mark.parametrize("task", ["auto", "regression"])
@@ -145,7 +172,7 @@ def test_regression(folder, capsys, task, readout):
     assert run("numbers.csv", *words) == 0
     assert len(pd.read_csv("numbers.values.csv")) == 60
     record = json.loads(Path("numbers.values.json").read_text())
-    assert record["settings"]["readout"] == (readout or "participation")
+    assert record["settings"]["readout"] == (readout or "residual")
     assert record["settings"]["task"] == "regression"
     page, notices = Path("p.html").read_text(), capsys.readouterr().err
     for text in (page, notices, *record["notices"][:1]):

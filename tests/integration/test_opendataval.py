@@ -364,14 +364,14 @@ def test_a_random_state_gives_one_seed(odv):
 
 
 @needs_opendataval
-def test_numbers_are_valued_by_participation(odv):
+def test_numbers_are_valued_by_residual(odv):
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(120, 3)).astype(np.float32)
     y = X @ np.array([[1.0], [2.0], [0.0]], dtype=np.float32)
     data = [torch.as_tensor(part) for part in (X[:80], y[:80], X[80:], y[80:])]
     evaluator = odv.NDDVEvaluator(random_state=SEED, epochs=2).input_data(*data)
     estimator = evaluator.train_data_values(epochs=1, batch_size=8).estimator
-    assert (estimator.task_, estimator.readout) == ("regression", "participation")
+    assert (estimator.task_, estimator.readout) == ("regression", "residual")
 
 
 @needs_opendataval

@@ -29,14 +29,15 @@ SMALL = {"width": 6, "hidden": 5, "centers": 4, "steps": 2, "epochs": 6, "batch_
 
 def fitted(**settings) -> NDDV:
     problem, _ = make_problem("2dplanes", N, "label10", 100, {"valid": 60, "test": 10, "meta": 30})
-    model = NDDV(**{**SMALL, "dtype": "float64", "random_state": 100, **settings})
+    how = {"readout": "participation", "dtype": "float64", "random_state": 100}
+    model = NDDV(**{**SMALL, **how, **settings})
     side = (problem.X_meta, problem.y_meta, problem.X_valid, problem.y_valid)
     return model.fit(problem.X_train, problem.y_train, *side)
 
 
 @pytest.fixture(scope="module")
 def model() -> NDDV:
-    return fitted(readout="participation")
+    return fitted()
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,8 @@ def fitted(task: str = "classification", **settings) -> NDDV:
     if task == "classification":
         y = (y > 0).astype(int) + (X[:, 3] > 1)
     meta, valid = slice(N, N + 20), slice(N + 20, None)
-    model = NDDV(**{**SMALL, "dtype": "float64", "random_state": 100, **settings})
+    how = {"readout": "terminal", "dtype": "float64", "random_state": 100}
+    model = NDDV(**{**SMALL, **how, **settings})
     return model.fit(X[:N], y[:N], X[meta], y[meta], X[valid], y[valid])
 
 
@@ -54,7 +55,8 @@ OPTIONS = [
     {"optimizer": "adamw", "learning_rate": 3e-3, "epsilon": 1e-2},
     {"control": "mlp"},
     {"control": "open_loop"},
-    {"pairing": "literal", "reweighting": "none"},
+    {"pairing": "exact", "reweighting": "none"},
+    {"reweighting": "self", "epochs": 6},
     {"task": "regression"},
 ]
 
@@ -102,11 +104,11 @@ def test_leave_one_out_is_the_loss_of_utility() -> None:
 
 
 def test_nobody_leaves_the_first_parameters_to_weight_decay() -> None:
-    model = fitted()
+    model = fitted(weight_decay=32.0)
     fold = single_fold(model)
     run = fold.run
     rates = [run.optimizer.rate(step) for step in range(run.steps)]
-    decay = np.prod([1 - rate * model.weight_decay for rate in rates])
+    decay = np.prod([1 - rate * 32.0 / run.steps for rate in rates])
     nobody = torch.zeros((1, N), dtype=torch.float64)
     decayed = run.checkpoints[0].flat * float(decay)
     assert torch.allclose(train_many(run, nobody)[0], decayed, rtol=1e-12)
@@ -142,6 +144,18 @@ def test_two_folds_are_not_one_run() -> None:
     rng = np.random.default_rng(100)
     X = rng.normal(size=(N, 3))
     with pytest.warns(UserWarning, match="held out"):
-        model = NDDV(**{**SMALL, "epochs": 1}).fit(X, (X[:, 0] > 0).astype(int))
+        model = NDDV("terminal", **{**SMALL, "epochs": 1}).fit(X, (X[:, 0] > 0).astype(int))
     with pytest.raises(ValueError, match="X_meta"):
+        RetrainedGame(model)
+
+
+def test_several_members_are_not_one_run() -> None:
+    with pytest.raises(ValueError, match="the model has 2 members.*members=1"):
+        RetrainedGame(fitted(members=2, epochs=1))
+
+
+def test_a_game_needs_data_that_measure_its_utility() -> None:
+    X = np.random.default_rng(100).normal(size=(N, 3))
+    model = NDDV(members=1, **{**SMALL, "epochs": 1}).fit(X, (X[:, 0] > 0).astype(int))
+    with pytest.raises(ValueError, match="a utility is measured: fit with X_valid and y_valid"):
         RetrainedGame(model)

@@ -74,7 +74,7 @@ def run():
 
 
 def test_copies_of_a_population_move_as_the_library_moves_one(run):
-    params, mass = run.flow.unpack(run.flat), run.weights()
+    params, mass = run.flow.unpack(run.flat), run.shares()
     x0 = encode(run.flow, params.encoder, run.data.rows)
     draws = torch.Generator().manual_seed(100)
     noise = torch.randn(run.flow.steps, 3, *x0.shape, generator=draws, dtype=x0.dtype)
@@ -86,7 +86,7 @@ def test_copies_of_a_population_move_as_the_library_moves_one(run):
 
 
 def test_populations_come_in_blocks_that_add_up(run):
-    params, mass = run.flow.unpack(run.flat), run.weights()
+    params, mass = run.flow.unpack(run.flat), run.shares()
     x0 = encode(run.flow, params.encoder, run.data.rows)
     draws = torch.Generator().manual_seed(100)
     simulated = list(populations(run.flow, params.controls, x0, mass, 7, 3, draws))

@@ -53,8 +53,12 @@ def test_rules_have_names(load):
 
 def test_cost(load, capsys):
     bench = load("bench_cost")
-    bench.compare_with_a_forest(1, n=60, epochs=1, trees=50)
+    bench.compare_with_forests(1, {(60, 10): 2.5, (60, 30): 1.0}, trees=50, epochs=1)
+    bench.compare_members(1, n=60, members=2, epochs=1)
+    bench.compare_replay(1, n=60, epochs=1)
     said = capsys.readouterr().out
+    assert len(re.findall(r"path / forest\(50, oob\) +\d+\.\d\d +\(target <= ", said)) == 2
+    assert re.search(r"one more member / a fit of one +-?\d+\.\d\d +\(target < 0.35", said)
     assert re.search(r"participation / fit +\d+\.\d\d +\(target <= 3", said)
 
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from nddv.cli import plots
 from nddv.cli.page import render_page
 from nddv.cli.value import tabulate
+from nddv.dynamics.readouts import READOUTS
+from nddv.estimator.settings import SETTINGS
 from nddv.tabular.files import FileTable
 
 ATTACK = '<script>alert("1")</script>'
@@ -68,7 +70,10 @@ def make_page(
         "notices": [ATTACK],
         "flag": {"fraction": 0.1, "rows": int(result["flag"].sum())},
         "seconds": 1.0,
-        "settings": {"task": task, "readout": readout, "meta_fraction": 0.2, ATTACK: ATTACK},
+        "settings": {
+            **{"task": task, "readout": readout, "meta_fraction": 0.2, ATTACK: ATTACK},
+            "reweighting": SETTINGS["reweighting"].value(READOUTS[readout].configuration),
+        },
         "estimator": {"seconds": 1.0, "note": ATTACK},
     }
     history = {"epoch": [0, 1, 0, 1], "train_loss": [2.0, 1.0, 2.0, 1.5], ATTACK: [1, 2, 3, 4]}
@@ -100,7 +105,12 @@ def test_page_shows_the_rows_and_says_what_the_flag_is():
     assert "Least valuable rows" in page
     assert "Most valuable rows" in page
     assert "not a detector" in page
-    assert "No meta table was given" in page
+
+
+def test_meta_data_are_told_of_where_they_are_needed():
+    assert "No meta table was given: there were two runs" in make_page(readout="terminal")
+    page = make_page(readout="path")
+    assert "meta" not in page.partition("<h2>Settings")[0].partition("How to read this")[2]
 
 
 def test_wide_tables_are_cut_and_say_so():
@@ -121,6 +131,9 @@ def test_with_meta_table():
     page = make_page(input=record, readout="participation")
     assert "steered by the meta table good.csv" in page
     assert "validation data were the table good.csv" in page
+    page = make_page(input=record, readout="path")
+    assert "steered" not in page
+    assert "No value depends on the meta table good.csv" in page
 
 
 def test_columns_that_are_not_used_are_not_shown():
@@ -140,7 +153,7 @@ def test_version_is_left_out_when_unknown():
         ("classification", "terminal", "gather mislabelled rows", "does not mean"),
         ("classification", "participation", "more weight on a row", "does not mean"),
         ("regression", "participation", "gather rows with a wrong target", "mislabelled"),
-        ("regression", "path", "low value does not mean", "igher is better"),
+        ("regression", "residual", "gather rows with a wrong target", "mislabelled"),
         ("regression", "terminal", "Lowest values", "valuable rows"),
     ],
 )
@@ -184,16 +197,13 @@ def test_histogram_keeps_a_tail_readable():
     assert "logarithmic" not in str(plots.histogram(even, even < 0.1))
 
 
-def test_standard_error_is_a_band_of_the_score_it_belongs_to():
-    record = {"epoch": [0, 1, 0, 1], "meta_loss": [2, 1, 2, 1], "meta_error": [0.1] * 4}
-    [(name, loss)] = plots.history(record)
-    assert name == "meta loss"
-    assert loss.count('class="band"') == 2
-    record |= {"meta_accuracy": [0.5, 0.6, 0.5, 0.7]}
-    drawn = dict(plots.history(record))
-    assert 'class="band"' not in drawn["meta loss"]
-    assert drawn["meta accuracy"].count('class="band"') == 2
-    assert plots.banded(record) == "meta_accuracy"
+def test_history_has_a_plot_for_each_number_that_there_is():
+    record = {"epoch": [0, 1], "train_loss": [2.0, 1.0]}
+    assert [name for name, _ in plots.history(record)] == ["train loss"]
+    record |= {"meta_loss": [2.0, 1.0], "meta_accuracy": [0.5, 0.6]}
+    assert [name for name, _ in plots.history(record)] == [
+        *("train loss", "meta loss", "meta accuracy")
+    ]
 
 
 def test_runs_have_colours_of_their_own():

@@ -86,6 +86,19 @@ OWN = {"source": "csv", "path": "none.csv", "target": "y"}
         (problem(corruption="clean"), "problems[0].corruption: 'clean' leaves nothing to detect"),
         (problem(corruption="label60+gauss60"), "leaves no point clean"),
         (problem(corruption="label5+gauss5+feature5"), "write it as 'label5+feature5+gauss5'"),
+        # tasks
+        (problem(corruption="target10"), "problems[0].corruption: target noise is for regression"),
+        (
+            problem(dataset="houses", corruption="feature10"),
+            "problems[0].dataset: houses has real-valued targets; only `experiments` take them",
+        ),
+        (
+            {"audits": {"bridge": {"datasets": ["houses"]}}},
+            "audits.bridge.datasets[0]: houses has real-valued targets",
+        ),
+        (rates(corruptions=["target10"]), f"{AT_RATES}: 2dplanes: target noise is for regression"),
+        (rates(datasets=["2dplanes", "houses"]), f"{AT_RATES}: houses: label noise is for class"),
+        ({"datasets": {"adult": {"task": "ranking"}}}, "datasets.adult.task: unknown name 'rank"),
         ({"methods": ["nddv-pat"]}, "methods[0]: unknown method 'nddv-pat'; did you mean 'nddv-p"),
         (problem(methods=["odv:Data Banzhaf"]), "problems[0].methods[0]: unknown method 'odv:Dat"),
         (rates(datasets=["adutl"]), f"{AT_RATES}.datasets[0]: unknown data set 'adutl'; did you"),
@@ -129,6 +142,8 @@ OWN = {"source": "csv", "path": "none.csv", "target": "y"}
         (nddv(diffusion=float("nan")), "settings.nddv.diffusion: must be a number, not nan"),
         (nddv(diffusion=float("inf")), "settings.nddv.diffusion: must be at most"),
         (nddv(learning_rate="1e-3"), "must be a number, not '1e-3'; without quotes"),
+        (nddv(learning_rate=1e9), "settings.nddv.learning_rate: must be at most 1000000, not"),
+        (nddv(members="all"), "must be a whole number, not 'all'; it may also be 'auto'"),
         (problem(n=60.0), "problems[0].n: must be a whole number, not 60.0"),
         (rates(n=60), f"{AT_RATES}.n: must be a list, not 60"),
         ({"seeds": [1, 1]}, "seeds: 1 is listed twice"),

@@ -48,7 +48,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def run(problem):
-    return single_fold(fit_nddv(problem, 100, "path", EPOCHS)).run
+    return single_fold(fit_nddv(problem, 100, "terminal", EPOCHS)).run
 
 
 # ------------------------------------------------------------------ kernels
@@ -190,7 +190,7 @@ def test_the_scalar_map_is_what_the_last_control_adds_to_the_margin(run):
 
 def test_states_are_those_that_are_scored(run):
     states = last_states(run)
-    mass = run.weights()
+    mass = run.shares()
     aggregate = mass @ states / len(states)
     assert torch.allclose(aggregate, run.score().aggregates[-1], atol=1e-6)
 

@@ -28,12 +28,14 @@ SMALL = {
     "ame": {"num_models": 30},
     "data-oob": {"num_models": 50},
     "data-oob-trees": {"num_models": 50},
+    "forest-residual": {"num_models": 50},
     "du-shapley": {"num_pools": 4},
     "cs-shapley": {"num_samples": 3},
     "dvrl": {"rl_epochs": 3},
     "lossval": {"epochs": 2},
     "volume-shapley": {"max_permutations": 2},
     "singular-oob": {"num_models": 50},
+    "aum": {"epochs": 2},
 }
 DETERMINISTIC = ("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss")
 
@@ -41,6 +43,11 @@ DETERMINISTIC = ("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "
 @pytest.fixture(scope="module")
 def problem():
     return make_problem("2dplanes", 80, "label10", 100, SIZES)[0]
+
+
+@pytest.fixture(scope="module")
+def regression():
+    return make_problem("fire_target", 80, "target10", 100, SIZES)[0]
 
 
 @pytest.fixture
@@ -66,14 +73,18 @@ def test_entries_are_complete():
         assert method.cost
         assert set(method.needs) <= {"train", "valid", "meta"}
         assert "test" not in method.needs
+        assert set(method.tasks) <= {"classification", "regression"}
+        assert method.tasks
 
 
 def test_methods_need_what_their_functions_ask_for():
     without = ("data-oob", "data-oob-trees", "volume-shapley", "eigen-value", "singular-oob")
+    without = (*without, "forest-residual", "boosting", "boosting-slow", "logistic-oof", "aum")
     for name in BASELINES:
         validated = name not in (*without, "small-loss", "random")
         assert METHODS[name].needs == (("train", "valid") if validated else ("train",)), name
-    assert METHODS["nddv-path"].needs == ("train", "meta")
+    assert METHODS["nddv-path"].needs == ("train",)
+    assert METHODS["nddv-terminal"].needs == ("train", "meta")
     assert METHODS["nddv-participation"].needs == ("train", "meta", "valid")
 
 
@@ -93,10 +104,22 @@ def test_a_game_brings_its_settings():
 
 def test_the_configuration_overlays_the_defaults():
     config = {"nddv": {"epochs": 3}, "odv:DataOob": {"num_models": 5}, "lava": {"entropy": 0.2}}
-    assert effective(config, "nddv-path") == {**defaults("nddv"), "epochs": 3}
+    assert effective(config, "nddv-path") == {**defaults("nddv-path"), "epochs": 3}
     assert effective(config, "odv:DataOob") == {"num_models": 5}
     assert effective(config, "lava") == {**defaults("lava"), "entropy": 0.2}
     assert effective({}, "random") == {}
+
+
+def test_the_defaults_of_a_readout_are_those_of_its_configuration():
+    path, terminal = defaults("nddv-path"), defaults("nddv-terminal")
+    assert (path["configuration"], terminal["configuration"]) == ("default", "paper")
+    assert (path["reweighting"], terminal["reweighting"]) == ("self", "lookahead")
+    assert terminal["members"] == 1 < path["members"]
+    assert defaults("nddv-path:interaction=0") == path
+    # a configuration that is named decides what is left to it, and a setting that is named wins
+    named = {"nddv": {"configuration": "paper", "reweighting": "none"}}
+    assert effective(named, "nddv-path") == {**terminal, "reweighting": "none"}
+    assert effective({"nddv": {"configuration": "auto"}}, "nddv-path") == path
 
 
 def test_functions_of_the_entries_exist():
@@ -106,14 +129,16 @@ def test_functions_of_the_entries_exist():
 
 
 @pytest.mark.parametrize("method", BASELINES)
-def test_a_baseline_gives_values_and_a_record(problem, method):
+def test_a_baseline_gives_values_and_a_record(problem, regression, method):
     settings = SMALL.get(method, {})
+    if "classification" not in METHODS[method].tasks:
+        problem = regression
     values = value(method, problem, 100, **settings)
     assert values.values.shape == (80,)
     assert np.isfinite(values.values).all()
     assert json.loads(json.dumps(values.record)) == values.record
     assert values.record["method"] == method
-    assert values.record["problem"] == "2dplanes/n80/label10/seed100"
+    assert values.record["problem"] == problem.record["address"]
     assert values.record["seconds"] > 0
     assert values.record["params"] == {**defaults(method), **settings}
     assert "title" not in values.record
@@ -121,6 +146,36 @@ def test_a_baseline_gives_values_and_a_record(problem, method):
     again, other = (value(method, problem, seed, **every).values for seed in (100, 101))
     np.testing.assert_array_equal(again, values.values)
     assert np.array_equal(other, values.values) == (method in DETERMINISTIC)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_that_does_not_fit_the_task_is_a_gap(problem, regression, method):
+    for given, task in ((problem, "classification"), (regression, "regression")):
+        if task not in METHODS[method].tasks:
+            found = value_or_gap(method, given, 100)
+            assert found.record["gap"].startswith(f"NoValues: {METHODS[method].title} is for ")
+            assert found.record["gap"].endswith(f", and this is a {task} problem")
+            assert len(found.values) == 0
+
+
+def test_what_values_a_regression(regression):
+    """Rules that read no labels, rules made for it, and NDDV."""
+    fitting = {name for name in METHODS if "regression" in METHODS[name].tasks}
+    readouts = {name for name in METHODS if name.startswith("nddv-")}
+    assert fitting - readouts == {"volume-shapley", "eigen-value", "forest-residual", "random"}
+    assert readouts <= fitting
+    for name in ("random", "volume-shapley", "eigen-value"):
+        assert len(value(name, regression, 100, **SMALL.get(name, {})).values) == 80
+    assert "regression" not in get_method("odv:DataBanzhaf").tasks
+    assert "regression" in get_method("nddv-path:interaction=0").tasks
+
+
+def test_readouts_of_nddv_value_a_regression(regression):
+    names = ["nddv-path", "nddv-participation", "nddv-residual"]
+    (found,) = nddv_values([regression], [100], names, epochs=2)
+    for values in found.values():
+        assert values.values.shape == (80,)
+        assert np.ptp(values.values) > 0
 
 
 def test_forests_and_regressions_are_two_rules(problem):
@@ -164,7 +219,7 @@ def test_an_evaluator_of_opendataval_is_a_method():
 def test_a_variant_is_nddv_with_one_setting_changed(problem):
     changed = value("nddv-path:interaction=0", problem, 100, epochs=2)
     assert changed.record["method"] == "nddv-path:interaction=0"
-    assert changed.record["params"] == {**defaults("nddv"), "epochs": 2, "interaction": 0}
+    assert changed.record["params"] == {**defaults("nddv-path"), "epochs": 2, "interaction": 0}
     title = get_method("nddv-path:interaction=0").title
     assert title == "NDDV, path-integrated, interaction = 0"
     same = value("nddv-path", problem, 100, epochs=2, interaction=0)
@@ -176,6 +231,7 @@ def test_a_variant_of_the_meta_size_uses_its_first_rows(problem):
     few = dataclasses.replace(problem, X_meta=problem.X_meta[:9], y_meta=problem.y_meta[:9])
     found = value("nddv-terminal:meta_size=9", problem, 100, epochs=2)
     assert np.array_equal(found.values, value("nddv-terminal", few, 100, epochs=2).values)
+    assert found.record["params"] == {**defaults("nddv-terminal"), "epochs": 2, "meta_size": 9}
     with pytest.raises(ValueError, match="meta_size=5000: the meta part has"):
         value("nddv-terminal:meta_size=5000", problem, 100, epochs=2)
 
@@ -219,19 +275,34 @@ def test_an_unknown_method_lists_the_known_ones(problem):
         nddv_values([problem], [0], [])
 
 
-def test_three_readouts_share_one_fit(problem, fits):
+def test_readouts_of_one_configuration_share_one_fit(problem, fits):
     names = ["nddv-terminal", "path", "nddv-participation"]
     (found,) = nddv_values([problem], [7], names, epochs=2, trajectories=2)
-    assert fits == [[7]]
+    assert fits == [[7], [7]]
     assert list(found) == ["nddv-terminal", "nddv-path", "nddv-participation"]
-    record = found["nddv-path"].record
-    assert record["readout"] == "path"
-    assert record["params"] == {**defaults("nddv"), "epochs": 2, "trajectories": 2}
-    assert record["fit"]["best_epoch"]
-    assert record["seconds"] >= record["fit_seconds"]
+    for name, values in found.items():
+        record = values.record
+        assert record["readout"] == name.removeprefix("nddv-")
+        assert record["params"] == {**defaults(name), "epochs": 2, "trajectories": 2}
+        assert record["fit"]["configuration"] == record["params"]["configuration"]
+        assert record["seconds"] >= record["fit_seconds"]
+        alone = value(name, problem, 7, epochs=2, trajectories=2)
+        assert np.array_equal(alone.values, values.values)
     # Standard errors belong to the readout that was fitted.
     assert found["nddv-terminal"].stderr is not None
-    assert found["nddv-path"].stderr is None
+    assert found["nddv-path"].stderr is not None
+    assert found["nddv-participation"].stderr is None
+
+
+@pytest.mark.parametrize("configuration", ["default", "paper"])
+def test_a_configuration_that_is_named_is_that_of_all_readouts(problem, fits, configuration):
+    named = {"epochs": 2, "configuration": configuration}
+    (found,) = nddv_values([problem], [7], ["nddv-terminal", "nddv-path"], **named)
+    assert fits == [[7]]
+    for values in found.values():
+        assert values.record["fit"]["configuration"] == configuration
+    nddv_values([problem], [7], ["terminal", "path"], epochs=2, configuration="auto")
+    assert fits == [[7], [7], [7]]  # auto names none
 
 
 def test_one_readout_alone(problem):
@@ -253,7 +324,8 @@ def test_the_seeds_of_a_problem_are_fitted_together(problem, fits):
 def test_a_failure_on_the_data_is_a_gap_with_its_reason(problem, fits, capsys):
     methods = ["nddv-path", "nddv-terminal"]
     found = nddv_values_or_gaps([problem] * 3, [7, 13, 8], methods, epochs=2)
-    assert fits == [[7, 13, 8], [7], [13], [8]]  # together, then each alone
+    # together, then each alone; of those that do not fail both configurations
+    assert fits == [[7, 13, 8], [7], [7], [13], [8], [8]]
     assert [list(values) for values in found] == [methods] * 3
     for name, values in found[1].items():
         assert values.record["gap"] == "FloatingPointError: diverged at epoch 3"

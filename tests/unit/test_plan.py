@@ -16,6 +16,7 @@ from nddv.support.provenance import sources
 from nddv.support.schemas import ConfigurationError
 from nddv.workflow.plan import Plan
 from nddv.workflow.sources import FACTS, SOURCES
+from nddv.workflow.valuations import PROBLEM
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "src" / "nddv"
@@ -79,8 +80,7 @@ def test_methods_of_problems(small):
         "digits/n60/label10": ["nddv-path", "loo", "random"],
     }
     assert small.values_of("2dplanes/n60/label10", ".npz")[:2] == [
-        "results/values/2dplanes/n60/label10/seed0/nddv-path.npz",
-        "results/values/2dplanes/n60/label10/seed1/nddv-path.npz",
+        f"results/values/2dplanes/n60/label10/seed{seed}/nddv-path.npz" for seed in small.seeds[:2]
     ]
     with pytest.raises(ConfigurationError, match="in none of the parts"):
         small.values_of("pol/n60/label10", ".npz")
@@ -90,6 +90,27 @@ def test_methods_left_out_are_gaps_with_the_reason_of_the_configuration(small):
     (gap,) = small.fact("experiment_gaps:detection_n60")
     assert gap["dataset"] == "2dplanes"
     assert (gap["method"], gap["reason"]) == ("loo", "too slow")
+
+
+def test_methods_for_regression_value_no_main_problem(configuration):
+    full = Plan.of(configuration(), ROOT)
+    assert "forest-residual" in full.config["methods"]
+    regression = {"forest-residual", "nddv-residual"}
+    assert full.fact("methods") == [m for m in full.config["methods"] if m not in regression]
+    for problem in full.main.problems:
+        assert not regression & {*full.methods_by_problem[PROBLEM.format(**problem)]}
+    assert full.methods_by_problem["houses/n1000/target10"] == [
+        *("nddv-residual", "nddv-path", "nddv-participation", "forest-residual", "random")
+    ]
+
+
+def test_wrong_targets_are_a_table_of_detection(embedded):
+    entry = embedded.tables["wrong_targets"]
+    assert embedded.inputs(entry)["scores"] == [
+        "results/evaluation/fire_target/n1000/target10/detection.csv",
+        "results/evaluation/houses/n1000/target10/detection.csv",
+    ]
+    assert "forest-residual" in embedded.baselines
 
 
 def test_an_experiment_that_is_not_asked_for_says_so(small):
@@ -102,9 +123,40 @@ def test_variants_are_the_settings_that_are_not_usual(configuration):
     grid = {"interaction": [1.0, 5.0], "meta_size": [100, 7]}
     plan = Plan.of(configuration({"sensitivity": {"grid": grid}}), ROOT)
     overlay_only = [name for name in plan.variants if name.split(":")[1].split("=")[0] in grid]
-    assert "nddv-path:interaction=5.0" in overlay_only
-    assert "nddv-path:meta_size=7" in overlay_only
-    assert not any(name.endswith(("interaction=1.0", "meta_size=100")) for name in plan.variants)
+    assert set(overlay_only) == {
+        "nddv-terminal:interaction=5.0",
+        "nddv-path:interaction=5.0",
+        "nddv-terminal:meta_size=7",  # no weights of the path readout are learned on meta data
+    }
+
+
+def test_what_is_usual_depends_on_the_readout(configuration):
+    plan = Plan.of(configuration(), ROOT)
+    usual, grid = plan.grid_defaults, plan.config["sensitivity"]["grid"]
+    assert plan.fact("defaults") == usual
+    assert list(usual["nddv-terminal"]) == list(grid)
+    assert set(grid) - set(usual["nddv-path"]) == {"meta_size", "meta_hidden"}
+    assert usual["nddv-terminal"]["reweighting"] == "lookahead"
+    assert usual["nddv-path"]["reweighting"] == "self"
+    assert [name for name in plan.variants if "reweighting" in name] == [
+        *("nddv-terminal:reweighting=none", "nddv-path:reweighting=none"),
+        *("nddv-terminal:reweighting=self", "nddv-path:reweighting=lookahead"),
+    ]
+    assert len(plan.variants) == len(set(plan.variants))
+    paper = {"settings": {"nddv": {"configuration": "paper"}}}
+    usual = Plan.of(configuration(paper), ROOT).grid_defaults
+    assert usual["nddv-path"] == usual["nddv-terminal"]
+
+
+def test_readouts_are_asked_of_the_problems_that_they_can_value(configuration):
+    grid = {"datasets": ["houses"], "n": [60], "corruptions": ["target10"]}
+    grid["methods"] = ["nddv-path", "nddv-residual"]
+    wanted = {"experiments": {"wrong_targets": {"grids": [grid]}}}
+    plan = Plan.of(configuration(wanted), ROOT)
+    assert "nddv-residual" in plan.readouts_for("regression")
+    assert "nddv-residual" not in plan.readouts_for("classification")
+    assert "nddv-residual" not in plan.audit_methods
+    assert set(plan.readouts_for("classification")) <= set(plan.readouts_for("regression"))
 
 
 def test_resampled_problems_are_those_that_say_so(configuration):
@@ -175,9 +227,9 @@ def test_a_timing_has_the_longest_of_its_timeouts(configuration):
 
 def test_the_hash_of_the_configuration_counts_settings_at_their_default(configuration, monkeypatch):
     before = Plan.of(configuration(), ROOT).provenance
-    same = configuration({"settings": {"nddv": {"epochs": 20}}})
+    same = configuration({"settings": {"nddv": {"width": 32}}})
     assert Plan.of(same, ROOT).provenance == before
-    other = configuration({"settings": {"nddv": {"epochs": 21}}})
+    other = configuration({"settings": {"nddv": {"width": 33}}})
     assert Plan.of(other, ROOT).provenance != before
 
 

@@ -42,6 +42,7 @@ def test_the_best_baseline_and_the_difference_seed_by_seed(scores):
     assert (path["baseline"], path["baseline_f1"]) == ("data-oob", 0.75)
     assert path["ahead"] == pytest.approx(0.05)
     assert path["ahead_sd"] == pytest.approx(0.1)
+    assert path["ahead_se"] == pytest.approx(0.1 / 3**0.5)
     assert (path["wins"], path["leads"]) == ("2 of 3", "yes")
     assert table.loc[("b", "nddv-path"), "leads"] == "no"
     assert table.loc[("a", "nddv-terminal"), "wins"] == "0 of 3"
@@ -54,7 +55,7 @@ def test_how_often_each_readout_leads_is_said(scores, written):
         "NDDV, terminal (the paper's score) leads in 0 of 2.",
     ]
     assert " ".join(record["notes"]) in text
-    line = "| 0.80 ± 0.10 | Data-OOB, logistic | 0.750 ± 0.000 | 0.05 ± 0.10 | 2 of 3 | yes |"
+    line = "| 0.80 ± 0.10 | Data-OOB, logistic | 0.750 ± 0.000 | 0.05 ± 0.10 | 0.058 | 2 of 3 |"
     assert line in text
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 
 from nddv.reporting.catalogue.tables import TABLES
 from nddv.reporting.claims import read_claims
 from nddv.reporting.figures.sensitivity import PANELS, sensitivity
 from nddv.reporting.figures.style import LOOKS, save_figure
 from nddv.reporting.frames import NOT_RUN
-from nddv.reporting.tables.sensitivity import sensitivity_table
+from nddv.reporting.tables.sensitivity import sensitivity_table, setting_text
 from nddv.reporting.verdicts import evaluate, verdict
 
 ENTRY = TABLES["sensitivity"]
@@ -28,18 +29,21 @@ def judge(claims, tables):
 
 
 REASON = "NoValues: diverged"
+# The weights of the path readout are not learned: settings of their learning do nothing to it.
+SHARED = {"interaction": 1.0, "diffusion": 0.01}
 DEFAULTS = {
-    "reweighting": "lookahead",
-    "interaction": 1.0,
-    "diffusion": 0.01,
-    "meta_size": 100,
-    "meta_hidden": 16,
+    "nddv-terminal": {
+        **{"reweighting": "lookahead", **SHARED},
+        **{"meta_size": 100, "meta_hidden": 16},
+    },
+    "nddv-path": {"reweighting": "self", **SHARED},
 }
 # What each change does to F1; a variant that is set to the default must change nothing.
 CHANGES = {
     "": 0.0,
     ":reweighting=none": -0.2,
-    ":reweighting=first-order": -0.02,
+    ":reweighting=self": -0.02,
+    ":reweighting=lookahead": -0.03,
     ":interaction=10": -0.3,
     ":interaction=0.1": -0.01,
     ":interaction=1": 9.0,
@@ -86,22 +90,29 @@ def row(table, method, parameter, setting):
 def test_columns_are_those_that_claims_name(table):
     assert set(table.columns) <= {*ENTRY.columns, "f1_sd", "area_sd"}
     assert set(ENTRY.columns) <= {*table.columns, "title"}
-    assert set(table["parameter"]) == set(PANELS) == set(DEFAULTS)
+    assert set(table["parameter"]) == set(PANELS) == set(DEFAULTS["nddv-terminal"])
+    of_path = table.loc[table["method"] == "nddv-path", "parameter"]
+    assert set(of_path) == set(DEFAULTS["nddv-path"])
     assert set(table["dataset"]) == {"2dplanes"}
 
 
 def test_every_parameter_has_its_default(table):
     defaults = table[table["is_default"]]
-    assert len(defaults) == 2 * len(DEFAULTS)
-    of_terminal = defaults[defaults["method"] == "nddv-terminal"]
-    assert dict(zip(of_terminal["parameter"], of_terminal["setting"], strict=True)) == {
-        "reweighting": "lookahead",
-        "interaction": "1",
-        "diffusion": "0.01",
-        "meta_size": "100",
-        "meta_hidden": "16",
+    found = {
+        method: dict(zip(part["parameter"], part["setting"], strict=True))
+        for method, part in defaults.groupby("method")
     }
-    assert of_terminal["f1"].tolist() == pytest.approx([0.61] * 5)
+    numbers = {"interaction": "1", "diffusion": "0.01"}
+    assert found == {
+        "nddv-terminal": {
+            **{"reweighting": "lookahead", **numbers},
+            **{"meta_size": "100", "meta_hidden": "16"},
+        },
+        "nddv-path": {"reweighting": "self", **numbers},
+    }
+    by_method = defaults.groupby("method")["f1"].agg(list)
+    assert by_method["nddv-terminal"] == pytest.approx([0.61] * 5)
+    assert by_method["nddv-path"] == pytest.approx([0.71] * 3)
 
 
 def test_means_and_spreads_of_a_setting(table):
@@ -113,10 +124,11 @@ def test_means_and_spreads_of_a_setting(table):
 
 
 def test_settings_are_in_order(table):
-    path = table[table["method"] == "nddv-path"]
-    by_parameter = path.groupby("parameter")["setting"].agg(list)
-    assert by_parameter["interaction"] == ["0.1", "1", "10"]
-    assert by_parameter["reweighting"] == ["none", "lookahead", "first-order"]
+    by_parameter = table.groupby(["method", "parameter"])["setting"].agg(list)
+    assert by_parameter["nddv-path", "interaction"] == ["0.1", "1", "10"]
+    assert by_parameter["nddv-path", "reweighting"] == ["none", "self", "lookahead"]
+    assert by_parameter["nddv-terminal", "reweighting"] == ["none", "lookahead", "self"]
+    assert row(table, "nddv-path", "reweighting", "lookahead")["f1"] == pytest.approx(0.68)
 
 
 def test_failed_runs_are_kept_with_the_reason(scores):
@@ -143,6 +155,10 @@ def test_claims_can_read_what_is_written(table, written):
     assert len(own) >= 4
     # Every effect that the paper reports is in these numbers.
     assert set(judge(own, {"sensitivity": again}).values()) == {"reproduced"}
+    of_path = evaluate(own, {"sensitivity": again}, "nddv-path")
+    about_weights = {"meta-set-size", "small-meta-width-underfits"}
+    not_run = {name for name, cases in of_path.items() if cases[0].outcome == "not run"}
+    assert not_run == about_weights & set(of_path)
     flat = again.assign(f1=0.6, f1_sd=0.0)
     verdicts = judge(own, {"sensitivity": flat})
     assert verdicts.pop("meta-set-size") == "reproduced"
@@ -153,7 +169,7 @@ def test_claims_can_read_what_is_written(table, written):
 
 
 def test_numbers_alone_are_read_as_well(scores, written):
-    table = sensitivity_table(scores, {"interaction": 1.0})
+    table = sensitivity_table(scores, {method: {"interaction": 1.0} for method in DEFAULTS})
     again, *_ = written(ENTRY, table)
     assert again["setting"].dtype.kind == "f"
     first, second = sensitivity(table), sensitivity(again)
@@ -171,17 +187,26 @@ def test_figure_has_five_panels_with_default_and_chance(table, tmp_path):
     for panel, parameter in zip(panels, PANELS, strict=False):
         chance = panel.lines[0]
         assert chance.get_ydata() == pytest.approx([0.1, 0.1])
-        (band,) = panel.patches
-        default = round(band.get_x() + band.get_width() / 2)
-        assert panel.get_xticklabels()[default].get_text() == str(DEFAULTS[parameter]).removesuffix(
-            ".0"
-        )
-        for method in table["method"].unique():
+        ticks = [label.get_text().replace("\n", "") for label in panel.get_xticklabels()]
+        marked = {
+            ticks[round(band.get_x() + band.get_width() / 2)]: to_hex(band.get_facecolor())
+            for band in panel.patches
+        }
+        usual = {m: setting_text(own[parameter]) for m, own in DEFAULTS.items() if parameter in own}
+        assert set(marked) == set(usual.values())
+        if parameter == "reweighting":  # usual for one readout each
+            assert marked == {usual[m]: LOOKS[m].colour.lower() for m in usual}
+        else:
+            assert len(set(marked.values())) == 1
+        for method in DEFAULTS:
             look = LOOKS[method]
             own = table[(table["method"] == method) & (table["parameter"] == parameter)]
-            (line,) = [line for line in panel.lines if line.get_color() == look.colour]
-            np.testing.assert_allclose(line.get_ydata().astype(float), own["f1"])
-            assert (line.get_linestyle() == "None") == (parameter == "reweighting")
+            drawn = [line for line in panel.lines if line.get_color() == look.colour]
+            assert len(drawn) == (parameter in DEFAULTS[method])
+            for line in drawn:
+                by_place = own.assign(at=[ticks.index(s) for s in own["setting"]]).sort_values("at")
+                np.testing.assert_allclose(line.get_ydata().astype(float), by_place["f1"])
+                assert (line.get_linestyle() == "None") == (parameter == "reweighting")
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of a layout that does not fit
         save_figure(figure, [tmp_path / "figure.png", tmp_path / "figure.pdf"])

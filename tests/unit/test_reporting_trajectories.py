@@ -17,6 +17,8 @@ from nddv.reporting.figures.style import LOOKS, save_figure
 from nddv.reporting.figures.trajectories import (
     CLEAN,
     CORRUPTED,
+    HIGH,
+    LOW,
     layer_epoch_values,
     path_values,
     state_dynamics,
@@ -28,8 +30,8 @@ N, SEED = 80, 100
 READS = {
     overview: ("run", "points", "states", "steps"),
     state_dynamics: ("run", "points", "states", "steps", "weight_map"),
-    layer_epoch_values: ("run", "points", "layers", "epochs"),
-    valuation_process: ("run", "points", "epochs", "curves"),
+    layer_epoch_values: ("points", "layers", "epochs"),
+    valuation_process: ("points", "epochs", "curves"),
 }
 
 
@@ -143,18 +145,31 @@ def test_value_trajectories_have_medians_and_bands_of_clean_and_corrupted(frames
         low, high = panel.collections[-1].get_datalim(panel.transData).intervaly
         assert low == pytest.approx(by_clean_quantile(marked, x, 0.1).min())
         assert high == pytest.approx(by_clean_quantile(marked, x, 0.9).max())
-    (bar,) = [line for line in figure.axes[1].lines if line.get_linewidth() == 4]
-    assert bar.get_xdata()[0] == frames["run"]["best_epoch"].item()
 
 
 def by_clean_quantile(marked, x, q):
     return marked[~marked["corrupted"]].groupby(x)["value"].quantile(q)
 
 
-def test_path_values_up_to_the_best_epoch_are_those_of_the_readout(frames):
+def test_path_values_are_running_means_of_standardised_values_late_epochs_more(frames):
     by_epoch = frames["epochs"].pivot(index="epoch", columns="point", values="value")
-    at_best = path_values(by_epoch).loc[frames["run"]["best_epoch"].item()]
-    np.testing.assert_allclose(at_best * N / (N - 1), frames["points"]["path"], atol=1e-5)
+    found = path_values(by_epoch)
+    total, weight = np.zeros(N), 0.0
+    for k, values in enumerate(by_epoch.to_numpy(), start=1):
+        total += k * (values - values.mean()) / values.std(ddof=1)
+        weight += k
+        np.testing.assert_allclose(found.loc[k], total / weight, atol=1e-12)
+
+
+def test_the_ends_that_are_drawn_are_those_of_the_last_epoch(frames):
+    panel = draw(valuation_process, frames).axes[0]
+    by_epoch = frames["epochs"].pivot(index="epoch", columns="point", values="value")
+    means = path_values(by_epoch)
+    tenth = N // 10
+    for colour, end in ((HIGH, "nlargest"), (LOW, "nsmallest")):
+        points = getattr(means.iloc[-1], end)(tenth).index
+        (median,) = lines(panel, colour, 1.6)
+        np.testing.assert_allclose(median.get_ydata(), means[points].median(axis=1))
 
 
 def test_the_process_shows_means_over_seeds_and_the_share_at_the_low_end(frames):

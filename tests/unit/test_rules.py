@@ -25,12 +25,14 @@ SETTINGS = {
     "ame": {"num_models": 20},
     "data-oob": {"num_models": 40},
     "data-oob-trees": {"num_models": 40},
+    "forest-residual": {"num_models": 40},
     "du-shapley": {"num_pools": 2},
     "cs-shapley": {"num_samples": 2},
     "dvrl": {"rl_epochs": 2},
     "lossval": {"epochs": 1, "batch_size": 512},
     "volume-shapley": {"max_permutations": 2},
     "singular-oob": {"num_models": 40},
+    "aum": {"epochs": 2},
 }
 # Budgets at which two seeds agree on the values of 60 points.
 LARGE_BUDGETS = {
@@ -41,13 +43,21 @@ LARGE_BUDGETS = {
     "ame": {"num_models": 1000, "utility": "log_likelihood"},
     "data-oob": {"num_models": 500},
     "data-oob-trees": {"num_models": 500},
+    "forest-residual": {"num_models": 500},
     "du-shapley": {"num_pools": 200, "utility": "log_likelihood"},
     "cs-shapley": {"num_samples": 1000},
     "ghostsuite": {},
     "volume-shapley": {"max_permutations": 1000},
     "singular-oob": {"num_models": 500},
+    "boosting": {"folds": 30},
+    "boosting-slow": {"folds": 30},
+    "logistic-oof": {"folds": 30},
+    "aum": {"hidden": 1000},
 }
 BASELINES = [name for name in METHODS if not name.startswith("nddv-")]
+# Rules for regression value another problem: Friedman's, with its real-valued target.
+PLANES, FRIED = ("2dplanes", "label10"), ("fire_target", "target10")
+GIVEN = {name: PLANES if "classification" in METHODS[name].tasks else FRIED for name in BASELINES}
 DETERMINISTIC = ["loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss"]
 
 
@@ -70,7 +80,8 @@ def test_relabelled_points_have_relabelled_values(method):
 @pytest.mark.parametrize("method", LARGE_BUDGETS)
 def test_sampled_values_do_not_depend_on_the_order_of_points(method):
     """Seeds agree as well on points that are sorted by class as on points in random order."""
-    problem, _ = make_problem("2dplanes", 60, "label10", 100, {"valid": 60, "test": 5, "meta": 5})
+    dataset, corruption = GIVEN[method]
+    problem, _ = make_problem(dataset, 60, corruption, 100, {"valid": 60, "test": 5, "meta": 5})
     order = np.lexsort((problem.X_train[:, 0], problem.y_train))
     turned = dataclasses.replace(
         problem, X_train=problem.X_train[order], y_train=problem.y_train[order]
@@ -91,7 +102,8 @@ def test_every_rule_is_tested_for_the_order_of_points():
 
 @pytest.mark.parametrize("method", BASELINES)
 def test_values_of_1100_points_are_finite(method):
-    problem, _ = make_problem("2dplanes", 1100, "label10", 100, SIDES)
+    dataset, corruption = GIVEN[method]
+    problem, _ = make_problem(dataset, 1100, corruption, 100, SIDES)
     values = value(method, problem, 100, **SETTINGS.get(method, {})).values
     assert values.shape == (1100,)
     assert np.isfinite(values).all()
@@ -100,7 +112,8 @@ def test_values_of_1100_points_are_finite(method):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", BASELINES)
 def test_values_of_10000_points_are_finite(method):
-    problem, _ = make_problem("2dplanes", 10_000, "label10", 100, SIDES)
+    dataset, corruption = GIVEN[method]
+    problem, _ = make_problem(dataset, 10_000, corruption, 100, SIDES)
     values = value(method, problem, 100, **SETTINGS.get(method, {})).values
     assert values.shape == (10_000,)
     assert np.isfinite(values).all()

@@ -30,7 +30,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def model(problem):
-    return fit_nddv(problem[0], SEED, "path", SETTINGS)
+    return fit_nddv(problem[0], SEED, "terminal", SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,9 @@ def wide(frame, over, name):
 
 def test_values_are_those_of_the_same_run_without_a_trace(model, traced):
     np.testing.assert_array_equal(traced["points"]["path"], model.readout_values("path"))
-    np.testing.assert_array_equal(traced["points"]["terminal"], model.readout_values("terminal"))
+    np.testing.assert_array_equal(traced["points"]["terminal"], model.values_)
     np.testing.assert_array_equal(traced["points"]["weight"], model.weights_)
-    assert traced["run"]["best_epoch"].item() == 1 + model.record_["best_epoch"][0]
+    assert traced["run"]["epochs"].item() == 4
 
 
 def test_the_path_pairs_to_the_terminal_sensitivities(model):
@@ -118,10 +118,28 @@ def test_weights_of_the_points_lie_on_the_map(traced):
     assert set(grid["seed"]) == {SEED}
 
 
-def test_without_reweighting_the_map_is_one(problem):
-    found = trace_run(*problem, SEED, {**SETTINGS, "epochs": 1, "reweighting": "none"})
+def test_the_run_is_that_of_the_papers_configuration(problem):
+    auto = trace_run(*problem, SEED, {**SETTINGS, "epochs": 1})
+    said = trace_run(*problem, SEED, {**SETTINGS, "epochs": 1, "configuration": "paper"})
+    pd.testing.assert_frame_equal(auto["points"], said["points"])
+    with pytest.raises(ValueError, match="no one run to look at"):
+        trace_run(*problem, SEED, {**SETTINGS, "epochs": 1, "members": 2})
+
+
+@pytest.mark.parametrize("reweighting", ["none", "self"])
+def test_where_weights_are_not_learned_the_map_is_one(problem, reweighting):
+    found = trace_run(*problem, SEED, {**SETTINGS, "epochs": 1, "reweighting": reweighting})
     assert (found["weight_map"]["weight"] == 1).all()
-    assert (found["points"]["weight"] == 1).all()
+    assert (found["points"]["weight"] == 1).all()  # one epoch gives no self-weights yet
+
+
+def test_self_weights_do_not_move_the_mean(problem):
+    settings = {**SETTINGS, "epochs": 6, "reweighting": "self"}
+    run = fit_nddv(problem[0], SEED, "terminal", settings).folds_[0].run
+    assert run.weights().min() < 1
+    with torch.no_grad():
+        path = scoring_path(run)
+    np.testing.assert_allclose(path.means[-1], path.states[-1].mean(axis=0), atol=1e-6)
 
 
 def test_points_tell_class_corruption_and_the_features_that_matter(problem, traced):

@@ -64,8 +64,9 @@ def test_tables_of_experiments_have_their_own_methods_and_variants(evaluated):
 def test_one_setting_is_changed_at_a_time(evaluated):
     found = table(evaluated, "sensitivity")
     settings = found.groupby("parameter")["setting"].apply(lambda column: set(map(str, column)))
-    assert settings["reweighting"] == {"none", "lookahead"}
+    assert settings["reweighting"] == {"none", "lookahead", "self"}
     assert settings["meta_size"] == {"5", "20"}
+    assert set(found.loc[found["parameter"] == "meta_size", "method"]) == {"nddv-terminal"}
     norms = table(evaluated, "adjoint_norms")
     assert len(norms) == 2  # one problem, two seeds
     assert (norms["largest_ratio"] > 0).all()

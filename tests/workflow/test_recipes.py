@@ -38,7 +38,8 @@ def follow(recipe: str, folder: Path) -> set[str]:
             assert place, where
             path = folder / place[1]
             lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-            at = [i for i, line in enumerate(lines) if line.strip().startswith(place[2])]
+            at = [i for i, line in enumerate(lines) if line.rstrip() == place[2]]
+            at += [i for i, line in enumerate(lines) if line.strip().startswith(place[2])]
             assert at, f"{place[1]} has no line {place[2]!r}"
             content = "".join([*lines[: at[0] + 1], code, *lines[at[0] + 1 :]])
         path.write_text(content, encoding="utf-8")
@@ -106,9 +107,10 @@ def test_a_setting(fresh):
     code = (
         "import inspect, nddv\n"
         "from nddv.dynamics.schedule import Training\n"
+        "from nddv.estimator.settings import resolved\n"
         "assert inspect.signature(nddv.NDDV).parameters['shuffle'].default is True\n"
         "assert 'shuffle : ' in nddv.NDDV.__doc__\n"
-        "assert Training.of(nddv.NDDV(shuffle=False)).shuffle is False\n"
+        "assert Training.of(resolved(nddv.NDDV(shuffle=False)), 60).shuffle is False\n"
     )
     python(fresh, code)
     overlay = {"settings": {"nddv": {"shuffle": "no"}}}

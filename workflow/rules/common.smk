@@ -2,8 +2,10 @@
 
 from functools import cache
 
+from nddv.dynamics.readouts import CLASSIFICATION, REGRESSION
 from nddv.methods.registry import VARIANT_READOUTS, get_method
-from nddv.problems.registry import code_hash, split_name
+from nddv.problems.addresses import KINDS
+from nddv.problems.registry import code_hash, split_name, task_of
 from nddv.support import provenance
 from nddv.workflow.configuration import check_configuration
 from nddv.workflow.plan import Plan
@@ -19,6 +21,13 @@ except ValueError as error:  # every mistake is one line that names its key
 
 SEEDS = PLAN.seeds
 NDDV_SETTINGS = PLAN.settings("nddv-path")
+OF_CLASSES, OF_TARGETS = map(PLAN.readouts_for, (CLASSIFICATION, REGRESSION))
+WITH_TARGETS = "|".join(
+    rf"{name}(@[A-Za-z0-9_-]+)?"
+    for name in config["datasets"]
+    if task_of(name, config["datasets"]) == REGRESSION
+)
+CORRUPTED = "|".join(KINDS[1:])
 
 # Thousands of jobs ask for the same few: the sources are read once.
 source_hash = cache(provenance.source_hash)
@@ -27,7 +36,7 @@ source_hash = cache(provenance.source_hash)
 wildcard_constraints:
     dataset="[A-Za-z0-9_@-]+",
     n=r"\d+",
-    corruption=r"clean|(label|feature|gauss)\d+(\+(feature|gauss)\d+)*",
+    corruption=rf"clean|({CORRUPTED})\d+(\+({CORRUPTED})\d+)*",
     seed=r"\d+",
     change="[a-z_]+=[A-Za-z0-9.+-]+",
     check="|".join(PLAN.shown("stability")),

@@ -6,11 +6,9 @@ rule value_nddv:
     input:
         problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
     output:
-        values=for_seeds(
-            f"results/values/{ADDRESS}/{{method}}.npz", method=PLAN.readouts
-        ),
+        values=for_seeds(f"results/values/{ADDRESS}/{{method}}.npz", method=OF_CLASSES),
         records=for_seeds(
-            f"results/values/{ADDRESS}/{{method}}.json", method=PLAN.readouts
+            f"results/values/{ADDRESS}/{{method}}.json", method=OF_CLASSES
         ),
     log:
         f"results/logs/value_nddv/{PROBLEM}.log",
@@ -23,7 +21,7 @@ rule value_nddv:
         runtime=growing(20),
         gpu=1,
     params:
-        methods=PLAN.readouts,
+        methods=OF_CLASSES,
         seeds=SEEDS,
         settings=NDDV_SETTINGS,
         sources=source_hash("methods.valuation", "estimator.nddv"),
@@ -33,25 +31,41 @@ rule value_nddv:
         "../scripts/value_nddv.py"
 
 
-# NDDV with one setting changed.
-use rule value_nddv as value_variant with:
+# Real-valued targets have other readouts.
+use rule value_nddv as value_nddv_targets with:
     output:
-        values=for_seeds(
-            f"results/values/{ADDRESS}/{{method}}:{{change}}.npz",
-            method=VARIANT_READOUTS,
-        ),
+        values=for_seeds(f"results/values/{ADDRESS}/{{method}}.npz", method=OF_TARGETS),
         records=for_seeds(
-            f"results/values/{ADDRESS}/{{method}}:{{change}}.json",
-            method=VARIANT_READOUTS,
+            f"results/values/{ADDRESS}/{{method}}.json", method=OF_TARGETS
         ),
     log:
-        f"results/logs/value_variant/{PROBLEM}/{{change}}.log",
+        f"results/logs/value_nddv_targets/{PROBLEM}.log",
     benchmark:
-        f"results/benchmarks/value_variant/{PROBLEM}/{{change}}.tsv"
+        f"results/benchmarks/value_nddv_targets/{PROBLEM}.tsv"
+    wildcard_constraints:
+        dataset=WITH_TARGETS or "none",
     params:
-        methods=VARIANT_READOUTS,
+        methods=OF_TARGETS,
+
+
+ruleorder: value_nddv_targets > value_nddv
+
+
+# A readout with one setting changed. Each is a job of its own: the usual settings differ between readouts.
+use rule value_nddv as value_variant with:
+    output:
+        values=for_seeds(f"results/values/{ADDRESS}/{{method}}:{{change}}.npz"),
+        records=for_seeds(f"results/values/{ADDRESS}/{{method}}:{{change}}.json"),
+    log:
+        f"results/logs/value_variant/{PROBLEM}/{{method}}:{{change}}.log",
+    benchmark:
+        f"results/benchmarks/value_variant/{PROBLEM}/{{method}}:{{change}}.tsv"
+    wildcard_constraints:
+        method="|".join(VARIANT_READOUTS),
+    params:
+        methods=lambda wildcards: [f"{wildcards.method}:{wildcards.change}"],
     message:
-        "NDDV with {wildcards.change} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
+        "{wildcards.method} with {wildcards.change} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
 
 
 rule value_baseline:

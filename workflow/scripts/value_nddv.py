@@ -8,8 +8,7 @@ from nddv.support.jobs import job
 from nddv.values import save_values
 
 with job(snakemake):
-    params, change = snakemake.params, snakemake.wildcards.get("change")
-    methods = [f"{name}:{change}" if change else name for name in params.methods]
+    params, methods = snakemake.params, snakemake.params.methods
     problems = [load_problem(path) for path in snakemake.input.problems]
     values = nddv_values_or_gaps(problems, params.seeds, methods, **params.settings)
     pairs = product(methods, values)

@@ -18,9 +18,9 @@ from torch import Tensor
 from nddv.dynamics.flow import mean_state
 from nddv.dynamics.layers import KANLayer
 from nddv.dynamics.population import population_path
+from nddv.dynamics.runs import Run
 from nddv.dynamics.schedule import SCORING
 from nddv.dynamics.seeds import derive
-from nddv.dynamics.training import Run
 from nddv.estimator.folds import single_fold
 from nddv.methods.valuation import fit_nddv
 from nddv.problems.problem import Problem
@@ -83,12 +83,12 @@ def last_control(run: Run) -> ScalarMap:
 
 def last_states(run: Run) -> Tensor:
     """States X_{S−1} (n, W) of the training points in the pass that scores them."""
-    mass = run.weights()
+    mass = run.shares()
     states, _ = population_path(
         run.flow,
         run.flow.unpack(run.flat),
         run.data.rows,
-        derive(run.seed, SCORING, 0),
+        derive(run.own_seed, SCORING, 0),
         lambda _, x: mean_state(mass, x),
     )
     return states[-2]
@@ -121,6 +121,8 @@ def coordinate_functions(
 ) -> dict[str, pd.DataFrame]:
     """Fit NDDV to a problem and take its last control apart, into sums of univariate functions.
 
+    The run is that of the paper's configuration, as in `nddv.anatomy.trajectories`.
+
     Parameters
     ----------
     settings : of ``nddv.NDDV``; the control must be a KAN.
@@ -143,7 +145,7 @@ def coordinate_functions(
         correlation to a coordinate. Additive is the share of the variance of f that the sum of all
         effects explains. Target is the class to whose margin f belongs.
     """
-    run = single_fold(fit_nddv(problem, seed, "path", settings)).run
+    run = single_fold(fit_nddv(problem, seed, "terminal", settings)).run
     scalar, states = last_control(run), last_states(run)
     sums = scalar.sums(states)
     grid, unit_grid = _grid(states, points), _grid(sums, points)

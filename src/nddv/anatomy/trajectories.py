@@ -1,9 +1,9 @@
 """What happens inside one NDDV run, as tables: states, co-states, weights and values of all points.
 
-Everything comes from the fitted run itself, along the scoring path of its values: the flow with the
-final parameters, and with the aggregate of the points (fig:nddv, fig:learn_sde,
-fig:reveal_dv_layer_epoch, fig:reveal_dv). States have many coordinates. The tables have two: along
-the first two principal components of the terminal states, at all times.
+Everything comes from one fitted run of Algorithm 1 (configuration "paper"), along the scoring path
+of its values: the flow with the final parameters, and with the aggregate of the points (fig:nddv,
+fig:learn_sde, fig:reveal_dv_layer_epoch, fig:reveal_dv). States have many coordinates. The tables
+have two: along the first two principal components of the terminal states, at all times.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from nddv.dynamics.adjoint import backward
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import rollout
 from nddv.dynamics.population import encode
+from nddv.dynamics.runs import Run
 from nddv.dynamics.schedule import SCORING
 from nddv.dynamics.seeds import derive, normal
-from nddv.dynamics.training import Run
 from nddv.estimator.folds import single_fold
 from nddv.methods.valuation import fit_nddv
 from nddv.problems.problem import Problem, Truth
@@ -52,18 +52,18 @@ def trace_run(
     Parameters
     ----------
     truth : says which points were corrupted; the run does not see it.
-    settings : of `nddv.NDDV`, as for its values; tracing the layers changes no value.
+    settings : of `nddv.NDDV`, as for its terminal values; tracing the layers changes no value.
 
     Returns
     -------
     Frames by name; `point` is the position of a point in the training set.
 
-    run : one row: seed, best_epoch (the last that the path readout averages, from 1), epochs,
-        explained_1 and explained_2 (shares of the terminal variance), feature_1 and feature_2 (the
-        columns of `points`, from 1: those that say most about the label).
+    run : one row: seed, epochs, explained_1 and explained_2 (shares of the terminal variance),
+        feature_1 and feature_2 (the columns of `points`, from 1: those that say most about the
+        label).
     points : point, corrupted, label (observed), feature_1, feature_2, cost (q_i: the terminal cost
         at the point's last visit in training, from which its weight is computed), weight (v_i),
-        terminal and path (values under these readouts).
+        terminal and path (values under these readouts, both of this run).
     states : point, step, time, state_1, state_2, costate_1, costate_2: X_t and Y_t along the two
         directions.
     steps : step, time, mean_1, mean_2: μ_t along the same directions.
@@ -78,7 +78,8 @@ def trace_run(
         raise ValueError(
             f"the truth is about {len(truth.mask)} points, the problem has {len(problem.y_train)}"
         )
-    model = fit_nddv(problem, seed, "path", {**settings, "layer_trace": True})
+    # the readout of the paper: its configuration has one run, and weights that are learned
+    model = fit_nddv(problem, seed, "terminal", {**settings, "layer_trace": True})
     # The problem brings its meta data, so there is one fold, of all points in their order.
     run = single_fold(model).run
     with torch.no_grad():
@@ -94,13 +95,12 @@ def trace_run(
             "feature_2": problem.X_train[:, features[1]],
             "cost": run.signals.double().numpy(force=True),
             "weight": model.weights_,
-            "terminal": model.readout_values("terminal"),
-            "path": model.values_,
+            "terminal": model.values_,
+            "path": model.readout_values("path"),
         }
     )
     summary = {
         "seed": seed,
-        "best_epoch": 1 + model.record_["best_epoch"][0],
         "epochs": len(model.trace_),
         "explained_1": explained[0],
         "explained_2": explained[1],
@@ -129,9 +129,9 @@ def trace_run(
 
 def scoring_path(run: Run) -> Path:
     """The path that the terminal readout scores: final parameters, noise, and adjoint."""
-    flow, data, mass = run.flow, run.data, run.weights()
+    flow, data, mass = run.flow, run.data, run.shares()
     params = flow.unpack(run.flat)
-    seed = derive(run.seed, SCORING, 0)
+    seed = derive(run.own_seed, SCORING, 0)
     start = encode(flow, params.encoder, data.rows)
     noise = [normal(seed, s, start.shape, start.dtype, start.device) for s in range(flow.steps)]
     path = rollout(flow, params.controls, start, torch.stack(noise), mass=mass)
@@ -175,10 +175,10 @@ def significant(frame: pd.DataFrame, digits: int = DIGITS) -> pd.DataFrame:
 
 
 def _weight_map(run: Run) -> pd.DataFrame:
-    """V_θ on costs from 0 to the largest; without reweighting every point has weight 1."""
+    """V_θ on costs from 0 to the largest; where it is not learned, every share is 1."""
     costs = torch.linspace(0, float(run.signals.max()), GRID, dtype=run.signals.dtype)
     costs = costs.to(run.signals.device)
-    fixed = run.training.reweighting == "none"
+    fixed = not run.training.learns_weights
     weights = torch.ones_like(costs) if fixed else run.weight_map(run.theta, costs)
     grid = torch.stack([costs, weights], dim=1).double().numpy(force=True)
     # The map of one run says little about the map of another, so figures show several.

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import simpson
 from torch import Tensor
 
-from nddv.audit.retraining import map_many
+from nddv.audit.retraining import map_many, run_and_valid
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.participation import evaluate, train_again
 from nddv.estimator.folds import Fold, single_fold
@@ -66,7 +66,7 @@ def inclusion_paths(
     points: (K,); coalitions: (K, n) participation weights, in which the entry of the point itself
     is ignored; grid: (G,) weights λ.
     """
-    run, valid, valid_y = fold.run, fold.valid, fold.valid_y
+    run, valid, valid_y = run_and_valid(fold)
     like = run.flat
     chosen = torch.as_tensor(np.asarray(points, dtype=np.int64), device=like.device)
     directions = torch.nn.functional.one_hot(chosen, len(run.data.rows)).to(like.dtype)
@@ -121,7 +121,7 @@ def bridge_budget(
 
     Parameters
     ----------
-    model : small, fitted with meta data and dtype="float64".
+    model : small, of one member, fitted with meta data and dtype="float64".
     points : (p,) indices i.
     coalitions : (c, n) participation weights C; the entry of point i itself is ignored.
     lambda0 : λ₀, a multiple of 1/intervals.

@@ -1,9 +1,8 @@
 """Retraining the NDDV model itself, many times at once.
 
 A retraining repeats a realised run with other participation weights. Initial parameters, batches,
-noise and recorded meta weights v stay the same; point i's costs and its share in μ are scaled by
-w_i. To leave i out is to set w_i = 0. The divisor of a batch stays its size, so nothing else
-changes.
+noise and recorded weights v stay the same; point i's costs and its share in μ are scaled by w_i. To
+leave i out is to set w_i = 0. The divisor of a batch stays its size, so nothing else changes.
 
 All retrainings see the same batches, so they are one program over stacked parameters
 (`torch.func.vmap`). On one thread at n = 300, a retraining with KAN controls takes half the time
@@ -24,12 +23,19 @@ from nddv.coalitions.game import walk_prefixes
 from nddv.dynamics.participation import evaluate, train_again
 from nddv.dynamics.population import CHUNK
 from nddv.dynamics.rows import Rows
-from nddv.dynamics.training import Run
-from nddv.estimator.folds import single_fold
+from nddv.dynamics.runs import Run
+from nddv.estimator.folds import Fold, single_fold
 from nddv.estimator.nddv import NDDV
 
 AT_ONCE = 32  # a larger stack does not make a model cheaper
 CHUNK_ELEMENTS = 16_000_000  # numbers in the largest array of a chunk of models
+
+
+def run_and_valid(fold: Fold) -> tuple[Run, Rows, Tensor]:
+    """The one run of a model, and the rows and targets that its utility is measured on."""
+    if fold.valid is None or fold.valid_y is None:
+        raise ValueError("a utility is measured: fit with X_valid and y_valid, or with meta data")
+    return fold.run, fold.valid, fold.valid_y
 
 
 def models_at_once(run: Run) -> int:
@@ -77,12 +83,12 @@ class RetrainedGame:
 
     Parameters
     ----------
-    model : fitted with meta data, so that it has one run.
+    model : of one member (configuration "paper"), fitted with meta data, so that it has one run.
     """
 
     def __init__(self, model: NDDV):
         fold = single_fold(model)
-        self.run, self.valid, self.valid_y = fold.run, fold.valid, fold.valid_y
+        self.run, self.valid, self.valid_y = run_and_valid(fold)
         self.n = len(fold.index)
 
     def utilities(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:

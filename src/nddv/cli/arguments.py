@@ -17,7 +17,7 @@ from nddv.support.wording import hint, one_line
 # options that are not called as what they set: the arguments of `NDDV.fit`, and its settings
 OPTIONS = {"X_meta": "--meta", "X_valid": "--valid", "y": "--target", "random_state": "--seed"}
 
-DESCRIPTION = "Neural Dynamic Data Valuation: one score per training point from one training run."
+DESCRIPTION = "Neural Dynamic Data Valuation: one score per training point, from training itself."
 
 EXAMPLES = """\
 examples:
@@ -28,8 +28,8 @@ examples:
 """
 
 VALUE_DESCRIPTION = """\
-Give every row of a table a value: higher is better (in regression only with its default
-readout), and the values sum to zero.
+Give every row of a table a value: higher is better (in regression not with every readout),
+and the values sum to zero.
 
 The result is a CSV file with one line a row:
   row    the row's number in the table, the first after the header being 1
@@ -114,8 +114,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("data").add_argument
     add("data", type=Path, help="the table: .csv or .tsv (also .gz) with a header, or .parquet")
     add("--target", required=True, metavar="COLUMN", help="the column to predict")
-    text = "a small table with the same columns and trusted targets, to steer by; without it there "
-    text += "are two runs, each of which holds out another 20 %% of the rows for this"
+    needed = " and ".join(r.name for r in READOUTS.values() if "meta" in r.needs)
+    text = f"a small table with the same columns and trusted targets, which the readouts {needed} "
+    text += "need; without it they train twice, and each time hold out another 20 %% of the rows"
     add("--meta", **file, help=text)
     text = "a table on which a readout measures utility (default: the meta data)"
     add("--valid", **file, help=text)
@@ -145,7 +146,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--task", **_choice("task"), help="auto (default) decides by the target")
     add("--seed", type=_whole(0), default=0, metavar="N", help="default: 0")
     add("--device", **_choice("device"), help="default: auto")
-    text = f"default: {SETTINGS['epochs'].default}"
+    text = f"default: {SETTINGS['epochs'].usual}"
     add("--epochs", type=_whole(1), metavar="N", help=text)
 
     add = parser.add_argument_group("output").add_argument
@@ -166,7 +167,8 @@ def _choice(name: str) -> dict[str, Any]:
 
 def _in_words(readout: Readout) -> str:
     notes = [f"default for {task}" for task in sorted(readout.default_for)]
-    mute = [task for task in TASKS if task not in readout.low_is_bad]
+    notes += [] if readout.tasks.issuperset(TASKS) else [f"for {' and '.join(readout.tasks)} only"]
+    mute = [task for task in TASKS if task in readout.tasks and task not in readout.low_is_bad]
     notes += [f"in {task} low values do not mean bad rows" for task in mute]
     return f"{readout.name}: {readout.meaning}" + (f" ({'; '.join(notes)})" if notes else "")
 

@@ -14,6 +14,7 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from nddv.cli import plots
 from nddv.cli.readouts import low_values
+from nddv.dynamics.choices import LEARNED_WEIGHTS
 from nddv.dynamics.readouts import default_readout, get_readout
 from nddv.tabular.files import FileTable
 
@@ -54,6 +55,7 @@ def render_page(
         advised=default_readout(task).name,
         ordered=ordered,
         low_values=low_values(task, readout),
+        steered=record["settings"]["reweighting"] in LEARNED_WEIGHTS,
         histogram=plots.histogram(
             result["value"].to_numpy(),
             result["flag"].to_numpy() == 1,
@@ -61,7 +63,6 @@ def render_page(
         ),
         history=plots.history(history),
         runs=plots.run_looks(history),
-        banded=plots.banded(history),
         columns=columns[:SHOWN_COLUMNS],
         hidden_columns=max(len(columns) - SHOWN_COLUMNS, 0),
         sections=[

@@ -89,15 +89,12 @@ def _bin_count(values: NDArray[np.float64]) -> int:
 def history(record: Mapping[str, Sequence[object]]) -> list[tuple[str, Markup]]:
     """One small plot for every recorded number, by epoch; (name, drawing) each.
 
-    A record that holds several runs one after the other (folds) gives a line a run. `meta_error`,
-    the standard error of the meta score that chooses the epoch (the accuracy where there is one),
-    becomes a band about that score.
+    A record that holds several runs one after the other (folds) gives a line a run.
     """
     rows, plots = _rows(record), []
-    for name in rows.columns.drop(["epoch", "run", "fold", "meta_error"], errors="ignore"):
+    for name in rows.columns.drop(["epoch", "run"], errors="ignore"):
         label = name.replace("_", " ")
-        error = rows["meta_error"] if name == banded(record) else 0.0
-        drawn = rows[["epoch", "run"]].assign(y=rows[name], low=rows[name] - error)
+        drawn = rows[["epoch", "run"]].assign(y=rows[name])
         with mpl.rc_context(STYLE):
             figure, panel = _panel(WIDTH // 2, 200, "epoch", label)
             panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
@@ -110,31 +107,19 @@ def history(record: Mapping[str, Sequence[object]]) -> list[tuple[str, Markup]]:
 
 
 def _draw_run(panel: Axes, run: pd.DataFrame, colour: str, line: Any) -> None:
-    """A line (epoch, y) with its band (from low up); a single point is a dot."""
+    """A line (epoch, y); a single point is a dot."""
     if len(run) == 1:
         dot = pd.concat([run, run])  # a line of no length, but with round ends
         look: Any = {"linewidth": 6, "solid_capstyle": "round", "gid": "dot"}
         panel.plot(dot["epoch"], dot["y"], color=colour, **look)
         return
     panel.plot(run["epoch"], run["y"], color=colour, linestyle=line, linewidth=2, gid="line")
-    banded = run[run["low"] < run["y"]]
-    if len(banded) > 1:
-        across = [*banded["epoch"], *banded["epoch"][::-1]]
-        along = [*banded["low"], *(2 * banded["y"] - banded["low"])[::-1]]
-        panel.fill(across, along, color=colour, alpha=0.15, gid="band")
 
 
 def run_looks(record: Mapping[str, Sequence[object]]) -> list[tuple[str, str]]:
     """Colour and line style of every run of a history; none where there is one run only."""
     runs = _rows(record)["run"].nunique()
     return [RUNS[run % len(RUNS)] for run in range(runs)] if runs > 1 else []
-
-
-def banded(record: Mapping[str, Sequence[object]]) -> str | None:
-    """The name of the meta score that `meta_error` belongs to."""
-    names = _rows(record).columns
-    scores = [name for name in ("meta_accuracy", "meta_loss") if name in names]
-    return scores[0] if scores and "meta_error" in names else None
 
 
 def _rows(record: Mapping[str, Sequence[object]]) -> pd.DataFrame:
@@ -188,7 +173,7 @@ def _svg(figure: Figure, title: str, hints: Mapping[str, str] | None = None) -> 
             node.remove(child)
         node.attrib.pop("clip-path", None)
         name = node.attrib.pop("id", "")
-        if name in said or name in ("line", "band", "dot"):
+        if name in said or name in ("line", "dot"):
             node.set("class", name.partition("-")[0])
         if name in said:
             node.insert(0, ElementTree.Element("title"))

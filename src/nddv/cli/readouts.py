@@ -6,8 +6,11 @@ from nddv.dynamics.readouts import Readout, default_readout
 
 
 def caution(task: str, readout: Readout) -> list[str]:
-    """A warning, where low values do not mean bad rows."""
-    if task in readout.low_is_bad:
+    """A warning, where low values do not mean bad rows.
+
+    None where the readout is not for this task: the estimator refuses that.
+    """
+    if task in readout.low_is_bad or task not in readout.tasks:
         return []
     return [
         f"in {task} the readout {readout.name} is a sensitivity without a meaning of good or bad, "

@@ -27,7 +27,7 @@ from nddv.tabular.encoding import Rules, describe, learn_encoding, read_target
 from nddv.tabular.files import FileTable, TableError, read_table
 
 # what the estimator's record repeats of the settings, the input and the time
-REPEATED = {"params", "readout", "task", "seed", "n", "d", "seconds"}
+REPEATED = {"params", "readout", "configuration", "task", "seed", "n", "d", "seconds"}
 
 # what is left out of the name of a table, but for a name that is nothing else
 KNOWN_SUFFIXES = r"(?i)(?<=.)(\.(csv|tsv|parquet|pq|gz|bz2|xz|zip|brotli))+\Z"
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
         "notices": [*notices, *warned],
         "flag": {"fraction": arguments.flag, "rows": int(result["flag"].sum())},
         "seconds": round(seconds, 3),
-        "settings": _plain(estimator.get_params()),
+        "settings": _plain(estimator.record_["params"]),  # with what "auto" stood for
         "estimator": _plain({k: v for k, v in estimator.record_.items() if k not in REPEATED}),
     }
     texts = {"values": result.to_csv(index=False, lineterminator="\n"), "record": as_json(record)}

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from nddv.estimator.settings import SETTINGS
+from nddv.estimator.settings import SETTINGS, Settings, resolved
 from nddv.methods.registry import METHODS, OPENDATAVAL_PREFIX, get_method
 from nddv.methods.signatures import read_signature
-from nddv.methods.variants import is_nddv
+from nddv.methods.variants import NDDV_PREFIX, is_nddv, split_variant
 from nddv.support.settings import FINITE, LARGEST, Setting
 
 NDDV = "nddv"
@@ -21,7 +21,7 @@ EVALUATORS = f"^{OPENDATAVAL_PREFIX}[A-Za-z]+$"
 
 
 def settings_key(method: str) -> str:
-    """The key of a method in the configuration: all readouts of NDDV share one fit."""
+    """The key of a method in the configuration: all readouts of NDDV share one."""
     return NDDV if is_nddv(method) else method
 
 
@@ -38,8 +38,22 @@ def settings_of(method: str) -> dict[str, Setting]:
 
 
 def defaults(method: str) -> dict[str, Any]:
-    """The default of every setting of a method."""
-    return {name: setting.default for name, setting in settings_of(method).items()}
+    """The default of every setting of a method; of a readout, as its configuration has it."""
+    return completed(method, {})
+
+
+def completed(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings of a method where some are given.
+
+    Of a readout of NDDV nothing is left to "auto" that a configuration decides: the given one, or
+    the one that the readout is made for.
+    """
+    own = settings_of(method)
+    if not is_nddv(method):
+        return {name: setting.default for name, setting in own.items()} | dict(given)
+    readout = split_variant(method)[0].removeprefix(NDDV_PREFIX)
+    whole = resolved(Settings(readout, **given))
+    return {name: getattr(whole, name) for name in (*own, *(n for n in given if n not in own))}
 
 
 def effective(config: Mapping[str, Mapping[str, Any]], method: str) -> dict[str, Any]:
@@ -49,7 +63,7 @@ def effective(config: Mapping[str, Mapping[str, Any]], method: str) -> dict[str,
     ----------
     config : the part ``settings`` of the configuration.
     """
-    return {**defaults(method), **config.get(settings_key(method), {})}
+    return completed(method, config.get(settings_key(method), {}))
 
 
 @cache
@@ -72,9 +86,17 @@ def schema() -> dict[str, Any]:
 
 
 def _schema(setting: Setting) -> dict[str, Any]:
-    """Of a setting. The library takes any finite number; in a configuration 1e9 is a slip."""
-    content = {"description": setting.meaning, **setting.kind.schema}
-    return {**content, "maximum": LARGEST} if content.get("maximum") == FINITE else content
+    return {"description": setting.meaning, **_limited(setting.kind.schema)}
+
+
+def _limited(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The library takes any finite number; in a configuration 1e9 is a slip."""
+    limited = dict(schema)
+    if limited.get("maximum") == FINITE:
+        limited["maximum"] = LARGEST
+    if "anyOf" in limited:
+        limited["anyOf"] = [_limited(one) for one in limited["anyOf"]]
+    return limited
 
 
 # ------------------------------------------------------------------ documentation
@@ -108,7 +130,7 @@ def _document() -> Iterator[str]:
         if settings:
             most = f", at most {LARGEST:,}"  # which the introduction says of all
             rows = (
-                (f"`{s.name}`", f"`{s.default!r}`", s.kind.words.replace(most, ""), s.meaning)
+                (f"`{s.name}`", f"`{s.usual}`", s.kind.words.replace(most, ""), s.meaning)
                 for s in settings.values()
             )
             yield from _table(("Setting", "Default", "May be", "Meaning"), rows)

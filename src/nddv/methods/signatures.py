@@ -27,6 +27,7 @@ MADE = {
 """Parameters that a function of its own makes from the problem; a rule takes its settings too."""
 
 OF_VALIDATION = {"X_valid", "y_valid", *MADE}
+OF_LABELS = {"y", "y_valid", "problem", *MADE}
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class Signature:
     def needs(self) -> tuple[str, ...]:
         """Parts of the problem that a rule reads."""
         return ("train", "valid") if OF_VALIDATION & {*self.names} else ("train",)
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether a rule reads what is to be learnt, not features alone."""
+        return bool(OF_LABELS & {*self.names})
 
     @property
     def all_settings(self) -> dict[str, Setting]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nddv.methods.variants import NDDV_PREFIX, is_nddv, split_variant
+from nddv.methods.variants import NDDV_PREFIX, Variant, is_nddv, split_variant
 from nddv.problems.problem import Problem
 from nddv.support.measuring import measure, versions
 from nddv.support.provenance import config_hash
@@ -43,6 +43,7 @@ def value(method: str, problem: Problem, seed: int, **parameters: Any) -> Values
     if is_nddv(method):
         return nddv_values([problem], [seed], [method], **parameters)[0][method]
     entry = _entry(method)
+    _check_task(entry, problem)
     with measure() as run:
         values = _run_rule(entry, problem, seed, parameters)
     return _complete(method, problem, seed, parameters, values, run.as_record())
@@ -54,6 +55,15 @@ def _entry(name: str) -> Method:
     from nddv.methods.registry import get_method
 
     return get_method(name)
+
+
+def _check_task(method: Method, problem: Problem) -> None:
+    """Raise where a method cannot value problems of this task."""
+    task = problem.record.get("task", "classification")
+    if task not in method.tasks:
+        raise NoValues(
+            f"{method.title} is for {' and '.join(method.tasks)}, and this is a {task} problem"
+        )
 
 
 def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str, Any]) -> Values:
@@ -169,7 +179,9 @@ def _read(model: NDDV, readout: str, fit_seconds: float) -> Values:
 def nddv_values(
     problems: Sequence[Problem], seeds: Sequence[int], readouts: Sequence[str], **parameters: Any
 ) -> list[dict[str, Values]]:
-    """Value problems, each with its seed, with several NDDV readouts of one fitted run each.
+    """Value problems, each with its seed, with several NDDV readouts.
+
+    Readouts that are made for the same configuration are read out of one fit.
 
     Parameters
     ----------
@@ -182,14 +194,42 @@ def nddv_values(
     Of each problem: values by method name. ``seconds`` of each is the time of the fit, which
     problems fitted together share equally, plus that of its readout.
     """
+    names = _nddv_names(readouts)
+    variants = [split_variant(name)[1] for name in names]
+    if any(other != variants[0] for other in variants):
+        raise ValueError("the readouts of one fit must have the same settings")
+    for problem in problems:
+        for name in names:
+            _check_task(_entry(name), problem)
+    values: list[dict[str, Values]] = [{} for _ in problems]
+    for together in _by_configuration(names, parameters):
+        for of_problem, new in zip(
+            values, _read_together(problems, seeds, together, variants[0], parameters), strict=True
+        ):
+            of_problem.update(new)
+    return [{name: of_problem[name] for name in names} for of_problem in values]
+
+
+def _by_configuration(names: Sequence[str], parameters: Mapping[str, Any]) -> list[list[str]]:
+    """Methods that are read out of one fit: those whose settings are of the same configuration."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        chosen = _settings(name, parameters)["configuration"]
+        groups.setdefault(chosen, []).append(name)
+    return list(groups.values())
+
+
+def _read_together(
+    problems: Sequence[Problem],
+    seeds: Sequence[int],
+    names: Sequence[str],
+    variant: Variant | None,
+    parameters: dict[str, Any],
+) -> list[dict[str, Values]]:
+    """Value problems with readouts of one configuration."""
     from nddv.estimator.together import fit_together
 
-    names = _nddv_names(readouts)
-    split = [split_variant(name) for name in names]
-    own = [base.removeprefix(NDDV_PREFIX) for base, _ in split]
-    variant = split[0][1]
-    if any(other != variant for _, other in split):
-        raise ValueError("the readouts of one fit must have the same settings")
+    own = [split_variant(name)[0].removeprefix(NDDV_PREFIX) for name in names]
     with measure() as run:
         changed = [variant.apply(p, parameters) if variant else (p, parameters) for p in problems]
         with measure() as fit:
@@ -257,11 +297,7 @@ def _complete(
     measured: dict[str, Any],
 ) -> Values:
     """Add to the method's own record what every record says."""
-    from nddv.methods.settings import defaults
-
-    settings = {**defaults(method), **parameters}
-    if is_nddv(method) and (variant := split_variant(method)[1]):
-        settings[variant.parameter] = variant.setting
+    settings = _settings(method, parameters)
     record = {
         "method": method,
         "problem": problem.record.get("address"),
@@ -273,3 +309,17 @@ def _complete(
         **values.record,
     }
     return replace(values, record=record)
+
+
+def _settings(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings that a method runs with, the change of a variant among them."""
+    from nddv.estimator.settings import SETTINGS
+    from nddv.methods.settings import completed
+
+    variant = split_variant(method)[1] if is_nddv(method) else None
+    if variant is None:
+        return completed(method, parameters)
+    change = {variant.parameter: variant.setting}
+    if variant.parameter in SETTINGS:
+        return completed(method, {**parameters, **change})
+    return completed(method, parameters) | change  # of the problem, not of NDDV

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from nddv.dynamics.readouts import CLASSIFICATION
 from nddv.methods.registry import OPENDATAVAL_PREFIX, VARIANT_READOUTS, get_method
 from nddv.methods.settings import EVALUATORS
 from nddv.methods.settings import schema as settings_schema
 from nddv.methods.signatures import LIBRARY, functions, parse
 from nddv.methods.variants import META_SIZE, Variant, split_variant
-from nddv.problems.addresses import parse_corruption
-from nddv.problems.registry import check_name, split_name
+from nddv.problems.addresses import check_task, parse_corruption
+from nddv.problems.registry import check_name, split_name, task_of
 from nddv.support.schemas import ConfigurationError, check, fault
 from nddv.support.wording import hint, pick
 from nddv.workflow.valuations import PROBLEM, grid_problems
@@ -46,6 +47,7 @@ def check_configuration(config: Config, root: str | Path) -> None:
         _at(where, _check_own_file, config["datasets"][split_name(name)[0]])
     for where, name in _named(config, "corruption", "corruptions"):
         _at(where, _check_corruption, name, where.startswith("audits."))
+    _check_tasks(config)
     _check_repetitions(config)
     _check_sizes(config)
     for where, name in _named(config, "methods", "controls"):
@@ -85,6 +87,25 @@ def _named(content: Any, *keys: str, where: str = "") -> Iterator[tuple[str, Any
 def _check_corruption(name: str, clean_too: bool) -> None:
     if not parse_corruption(name) and not clean_too:
         raise ValueError("'clean' leaves nothing to detect: only audits take it")
+
+
+def _check_tasks(config: Config) -> None:
+    """Corruptions fit the task of their data set; classes are everywhere but in experiments."""
+    for name, entry in config["experiments"].items():
+        for i, grid in enumerate(entry["grids"]):
+            for problem in grid_problems(grid):
+                task = task_of(problem["dataset"], config["datasets"])
+                at = f"experiments.{name}.grids[{i}]: {problem['dataset']}"
+                _at(at, check_task, problem["corruption"], task)
+    further = "experiments."
+    for where, name in _named(config, "dataset", "datasets"):
+        if not where.startswith(further) and task_of(name, config["datasets"]) != CLASSIFICATION:
+            raise ConfigurationError(
+                f"{where}: {name} has real-valued targets; only `experiments` take them"
+            )
+    for where, name in _named(config, "corruption", "corruptions"):
+        if not where.startswith(further):
+            _at(where, check_task, name, CLASSIFICATION)
 
 
 def _check_repetitions(config: Config) -> None:

@@ -111,7 +111,8 @@ class Plan(Valuations):
     def provenance(self) -> dict[str, Any]:
         """What every table says of its origin. All settings count, those at their default too."""
         settings = {
-            name: effective(self.config["settings"], name) for name in ["nddv", *self.baselines]
+            name: effective(self.config["settings"], name)
+            for name in [*self.readouts, *self.baselines]
         }
         return {
             "config": config_hash({**self.config, "settings": settings}),

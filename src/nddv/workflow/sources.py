@@ -127,7 +127,7 @@ FACTS: dict[str, Callable[..., Any]] = {
     "experiment_methods": lambda plan, name: {
         PROBLEM.format(**p): plan.methods_of(p) for p in plan.experiments[name].problems
     },
-    "methods": lambda plan: list(plan.config["methods"]),
+    "methods": lambda plan: plan.main_methods,
     "methods_of": lambda plan, *names: unique(
         m for p in _of_experiments(plan, *names) for m in plan.methods_of(p)
     ),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from nddv.dynamics.choices import LEARNED_WEIGHTS
+from nddv.dynamics.readouts import CLASSIFICATION
 from nddv.methods.registry import METHODS, VARIANT_READOUTS, get_method
 from nddv.methods.settings import effective, settings_key
 from nddv.methods.variants import META_SIZE, is_nddv
@@ -16,6 +18,8 @@ from nddv.support.schemas import ConfigurationError
 
 PROBLEM = "{dataset}/n{n}/{corruption}"
 ADDRESS = f"{PROBLEM}/seed{{seed}}"
+OF_LEARNED_WEIGHTS = "meta_"
+"""How the settings of learned weights, and of the data that they are learned on, begin."""
 
 Problem = Mapping[str, Any]
 """``dataset``, ``n``, ``corruption``; perhaps its own ``methods``, ``resample`` and ``why``."""
@@ -125,8 +129,14 @@ class Valuations:
     # ------------------------------------------------------------------ methods
 
     def methods_of(self, problem: Problem) -> list[str]:
-        """The methods of a problem: its own, or all of the configuration."""
-        return list(problem.get("methods", self.config["methods"]))
+        """The methods of a problem: its own, or all of the main problems."""
+        return list(problem.get("methods", self.main_methods))
+
+    @cached_property
+    def main_methods(self) -> list[str]:
+        """The methods of the configuration that can value the main problems, which have classes."""
+        names = self.config["methods"]
+        return [name for name in names if CLASSIFICATION in get_method(name).tasks]
 
     def settings(self, method: str) -> dict[str, Any]:
         """What the configuration says of a method; all readouts of NDDV share one entry."""
@@ -134,25 +144,38 @@ class Valuations:
 
     @cached_property
     def audit_methods(self) -> list[str]:
-        """The methods that the audits look at: NDDV's readouts and the controls."""
-        return [*filter(is_nddv, METHODS), *self.config["audits"]["controls"]]
+        """The methods that the audits look at, on classes: NDDV's readouts and the controls."""
+        readouts = [n for n, m in METHODS.items() if is_nddv(n) and CLASSIFICATION in m.tasks]
+        return [*readouts, *self.config["audits"]["controls"]]
 
     @cached_property
-    def grid_defaults(self) -> dict[str, Any]:
-        """The usual values of the settings that the sensitivity changes."""
+    def grid_defaults(self) -> dict[str, dict[str, Any]]:
+        """The usual values of the settings that the sensitivity changes, for each readout.
+
+        They are those of the readout's configuration. Settings of learned weights do nothing to a
+        readout whose weights are not learned: it has none of them.
+        """
         meta = part_sizes(self.config["sensitivity"]["problem"]["n"], self.config["sizes"])["meta"]
-        usual = {**effective(self.config["settings"], "nddv"), META_SIZE: meta}
-        return {parameter: usual[parameter] for parameter in self.config["sensitivity"]["grid"]}
+        defaults = {}
+        for readout in VARIANT_READOUTS:
+            usual = {**effective(self.config["settings"], readout), META_SIZE: meta}
+            learns = usual["reweighting"] in LEARNED_WEIGHTS
+            defaults[readout] = {
+                parameter: usual[parameter]
+                for parameter in self.config["sensitivity"]["grid"]
+                if learns or not parameter.startswith(OF_LEARNED_WEIGHTS)
+            }
+        return defaults
 
     @property
     def variants(self) -> list[str]:
-        """The readouts with each setting of the sensitivity's grid that is not the usual one."""
+        """The readouts with each setting of the sensitivity's grid that is not their usual one."""
         return [
             f"{readout}:{parameter}={setting}"
             for parameter, settings in self.config["sensitivity"]["grid"].items()
             for setting in settings
-            for readout in VARIANT_READOUTS
-            if setting != self.grid_defaults[parameter]
+            for readout, usual in self.grid_defaults.items()
+            if parameter in usual and setting != usual[parameter]
         ]
 
     def asks_for(self, experiment: str) -> bool:
@@ -183,12 +206,17 @@ class Valuations:
     def methods(self) -> list[str]:
         """Every method that values anything, each once."""
         valued = (name for names in self.methods_by_problem.values() for name in names)
-        return unique([*valued, *self.audit_methods])
+        audited = self.audit_methods if "audits" in self.config["parts"] else []
+        return unique([*valued, *audited])
 
     @property
     def readouts(self) -> list[str]:
         """The readouts of NDDV among the methods, without variants."""
         return [name for name in self.methods if name in METHODS and is_nddv(name)]
+
+    def readouts_for(self, task: str) -> list[str]:
+        """Those that can value problems of a task."""
+        return [name for name in self.readouts if task in METHODS[name].tasks]
 
     @property
     def baselines(self) -> list[str]:

@@ -75,7 +75,7 @@ def contraction(
     """
     run = fitted_run(seed, points, steps=steps, diffusion=diffusion)
     params = run.flow.unpack(run.flat)
-    x0, mass = encode(run.flow, params.encoder, run.data.rows), run.weights()
+    x0, mass = encode(run.flow, params.encoder, run.data.rows), run.shares()
     sizes = torch.bincount(run.data.y)
     group = run.data.y == sizes.where(sizes > 0, len(x0)).argmin()
     pairs, noise = extreme_pairs(x0), normal(x0, generator(seed, PATHS), steps)

@@ -74,7 +74,7 @@ def discretisation(
         raise ValueError(f"choose a reference that all refinements divide: {reference}")
     run = fitted_run(seed, points, diffusion=diffusion)
     params = run.flow.unpack(run.flat)
-    x0, mass = encode(run.flow, params.encoder, run.data.rows), run.weights()
+    x0, mass = encode(run.flow, params.encoder, run.data.rows), run.shares()
     rows: list[tuple[str, str, float, int, float, float]] = []
     biases, sampled = [], []
 

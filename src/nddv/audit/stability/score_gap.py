@@ -123,7 +123,7 @@ def score_gap_transfer(
     """
     run = fitted_run(seed, points, diffusion=diffusion)
     params, y = run.flow.unpack(run.flat), run.data.y
-    x0, mass = encode(run.flow, params.encoder, run.data.rows), run.weights()
+    x0, mass = encode(run.flow, params.encoder, run.data.rows), run.shares()
     weight, bias = params.head
     maps = {kind: ScoreMap(weight, bias, y, kind) for kind in (SHARED, LABELLED)}
     rows: list[dict[str, object]] = []

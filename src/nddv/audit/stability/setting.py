@@ -19,10 +19,11 @@ from torch import Tensor
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import Flow, euler_step
 from nddv.dynamics.rows import Rows
+from nddv.dynamics.runs import Data, Run
 from nddv.dynamics.schedule import Training
 from nddv.dynamics.seeds import derive
-from nddv.dynamics.training import Data, Run, train
-from nddv.estimator.settings import Settings
+from nddv.dynamics.training import train
+from nddv.estimator.settings import Settings, resolved
 from nddv.problems.formulas import two_d_planes
 
 CLASS_BOUNDS = (0.0, 4.0)
@@ -45,11 +46,11 @@ def fitted_run(seed: int, points: int, **changes: Any) -> Run:
     """A flow fitted to `points` points by Algorithm 1; `changes` override `SMALL_FLOW`."""
     x, y = draw(points, derive(seed, TRAIN))
     x_meta, y_meta = draw(META_POINTS, derive(seed, META))
-    settings = Settings(**{**SMALL_FLOW, **changes})
+    settings = resolved(Settings(configuration="paper", **{**SMALL_FLOW, **changes}))
     flow = Flow.of(settings, x.shape[1], len(CLASS_BOUNDS) + 1)
     rows = Rows.fit(x, flow.input_energy, torch.float64, torch.device("cpu"))
     data = Data(rows, y, rows.like(x_meta), y_meta, LOSS)
-    return train(flow, Training.of(settings), data, seed)
+    return train(flow, Training.of(settings, points), data, seed)[0]
 
 
 def normal(x0: Tensor, draws: torch.Generator, *shape: int) -> Tensor:

@@ -85,7 +85,7 @@ def noise_levels_structured(scores: pd.DataFrame, gaps: Gaps = ()) -> Figure:
     title = "The structured (KAN) control of NDDV, and a multilayer perceptron in its place"
     looks: dict[str, style.Look] = {}
     titles: dict[str, str] = {}
-    for method in (f"nddv-{readout}" for readout in READOUTS):
+    for method in (f"nddv-{name}" for name, readout in READOUTS.items() if readout.variant):
         looks[method] = replace(style.LOOKS[method], style="-")
         looks[method + MLP] = replace(style.LOOKS[method], style="--", filled=False)
         short = title_of(method).partition(" (")[0]

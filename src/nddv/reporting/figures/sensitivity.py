@@ -24,6 +24,7 @@ PANELS = {
     "meta_hidden": ("e. Meta-network width", "hidden units"),
 }
 APART = 0.12  # between readouts at one setting
+SHADE: dict[str, Any] = {"color": "0.92"}  # of the setting that is usual for all readouts
 
 
 @style.styled
@@ -62,12 +63,18 @@ def _draw(panel: Axes, rows: pd.DataFrame, chance: float, looks: Mapping[str, st
         settings = [settings[i] for i in numbers.argsort()]
     panel.set_xticks(range(len(settings)), [fill(s.replace("-", "- "), 9) for s in settings])
     panel.set_xlim(-0.6, max(len(settings), 2) - 0.4)
-    for default in rows.loc[rows["is_default"].astype(bool), "setting"].unique():
+    usual = rows[rows["is_default"].astype(bool)].groupby("setting", sort=False)["method"]
+    for default, methods in usual.unique().items():
         at = settings.index(default)
-        panel.axvspan(at - 0.4, at + 0.4, color="0.92", linewidth=0, zorder=0)
+        shade = SHADE
+        if len(methods) < rows["method"].nunique():  # usual for one readout only
+            shade = {"color": looks[methods[0]].colour, "alpha": 0.15}
+        panel.axvspan(at - 0.4, at + 0.4, **shade, linewidth=0, zorder=0)
     unjoined = {} if numbers.notna().all() else {"linestyle": "none"}
     for i, (method, look) in enumerate(looks.items()):
         own = rows[rows["method"] == method]
+        if own.empty:  # the parameter does nothing to this readout
+            continue
         shift = APART * (i - (len(looks) - 1) / 2)
         curve = own.assign(at=[settings.index(s) + shift for s in own["setting"]]).sort_values("at")
         good = curve[curve["f1"].notna()]
@@ -87,6 +94,7 @@ def _legend(panel: Axes, chance: float, seeds: int, looks: Mapping[str, style.Lo
     keys: list[Any] = style.method_keys(looks, marked=True)
     for key in keys:
         key.set_label(key.get_label().replace(", ", ",\n", 1))
-    keys += [Patch(color="0.92", label="default setting"), style.chance(f"chance, {chance:g}")]
+    shade = Patch(**SHADE, label="default setting\n(coloured: of one readout)")
+    keys += [shade, style.chance(f"chance, {chance:g}")]
     spread = f"bars: ± 1 standard deviation\nover {seeds} seeds" if seeds > 1 else "one seed"
     panel.legend(handles=keys, loc="center", title=f"means; {spread}")

@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from nddv.dynamics.readouts import READOUTS
+from nddv.dynamics.readouts import CLASSIFICATION, READOUTS
 from nddv.reporting.titles import title_of
 from nddv.support.files import atomic_write
 
@@ -97,13 +97,17 @@ class Look:
 
 
 LOOKS: dict[str, Look] = {
-    **{f"nddv-{r.name}": Look(r.colour, r.style, r.marker) for r in READOUTS.values()},
+    **{
+        f"nddv-{r.name}": Look(r.colour, r.style, r.marker)
+        for r in READOUTS.values()
+        if CLASSIFICATION in r.tasks
+    },
     "data-oob": Look(COLOURS[5], STYLES[0], "D"),
     "data-oob-trees": Look(COLOURS[3], STYLES[3], "d"),
     "knn-shapley": Look(COLOURS[4], STYLES[4], "v"),
     "small-loss": Look(COLOURS[6], STYLES[1], "x"),
 }
-"""The methods that stand out among many; the last is a control."""
+"""The methods that stand out among many, all for classification; the last is a control."""
 
 
 def nth(k: int) -> Look:

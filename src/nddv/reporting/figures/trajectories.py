@@ -72,9 +72,7 @@ def state_dynamics(
 
 
 @style.styled
-def layer_epoch_values(
-    run: pd.DataFrame, points: pd.DataFrame, layers: pd.DataFrame, epochs: pd.DataFrame
-) -> Figure:
+def layer_epoch_values(points: pd.DataFrame, layers: pd.DataFrame, epochs: pd.DataFrame) -> Figure:
     """Draw values over Euler times and over training epochs (fig:reveal_dv_layer_epoch)."""
     check_points(points, layers, epochs)
     figure = Figure(figsize=(style.WIDTH, 3.2))
@@ -97,16 +95,14 @@ def layer_epoch_values(
         style.key("clean points, median", color=CLEAN, linewidth=1.6),
         style.key("corrupted points, median", color=CORRUPTED, linewidth=1.6),
         style.key("single points", color="0.5", linewidth=0.7),
-        _draw_epochs(axes[1], run),
     ]
-    style.legend_below(figure, keys, 4, f"one run; {BAND_WORDS}")
+    _epoch_axis(axes[1])
+    style.legend_below(figure, keys, 3, f"one run; {BAND_WORDS}")
     return figure
 
 
 @style.styled
-def valuation_process(
-    run: pd.DataFrame, points: pd.DataFrame, epochs: pd.DataFrame, curves: pd.DataFrame
-) -> Figure:
+def valuation_process(points: pd.DataFrame, epochs: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     """Draw how values form in training, and what their order is worth (fig:reveal_dv).
 
     curves : test accuracies of one problem, of all seeds, as ``nddv.evaluation.curation`` gives
@@ -124,10 +120,10 @@ def valuation_process(
     _draw_lowest(right, points, by_epoch, integrated)
     for panel in (left, right):
         panel.set_xlim(by_epoch.index.min(), by_epoch.index.max())
-        best = _draw_epochs(panel, run)
+        _epoch_axis(panel)
     left.set_title("a  Highest and lowest values as they form", loc="left")
     right.set_title("b  Corrupted points among the lowest values", loc="left")
-    style.legend_below(top, [*keys, best], 3, f"a, b: one run; {BAND_WORDS}")
+    style.legend_below(top, keys, 2, f"a, b: one run; {BAND_WORDS}")
     looks = looks_of_readouts(points)
     shown = curves[curves["method"].isin([CONTROL, *looks])]
     axes = bottom.subplots(1, len(DIRECTIONS))
@@ -260,23 +256,29 @@ def _draw_weights(panel: Axes, points: pd.DataFrame, weight_map: pd.DataFrame, s
 
 
 def path_values(by_epoch: pd.DataFrame) -> pd.DataFrame:
-    """The path readout up to each epoch: standardised values (epochs, points), averaged so far."""
+    """Standardised values (epochs, points), averaged up to each epoch, late epochs more.
+
+    The weights are 1, 2, 3, …, as those of the looks that the path readout averages. It averages
+    costs, of some epochs; here it is the values of all epochs, each of one scoring pass.
+    """
     spread = by_epoch.std(axis=1, ddof=1)
-    return by_epoch.sub(by_epoch.mean(axis=1), axis=0).div(spread, axis=0).expanding().mean()
+    standardised = by_epoch.sub(by_epoch.mean(axis=1), axis=0).div(spread, axis=0)
+    weights = pd.Series(np.arange(1.0, len(by_epoch) + 1), index=by_epoch.index)
+    return standardised.mul(weights, axis=0).cumsum().div(weights.cumsum(), axis=0)
 
 
 def _draw_ends(panel: Axes, points: pd.DataFrame, integrated: pd.DataFrame) -> list[Any]:
-    """Path values of the tenths of the points that end highest and lowest; gives their keys."""
+    """Mean values of the tenths of the points that end highest and lowest; gives their keys."""
     rows = integrated.stack().rename("value").reset_index()
     tenth = max(1, len(points) // 10)
-    ordered = points.sort_values("path")
+    ordered = points.assign(end=points["point"].map(integrated.iloc[-1])).sort_values("end")
     panel.axhline(0, color="0.6", linewidth=0.7)
     for members, colour in ((ordered[-tenth:], HIGH), (ordered[:tenth], LOW)):
         part = rows[rows["point"].isin(members["point"])]
-        draw_points(panel, part, spaced(members, "path", 6), "epoch", "value", colour)
-    panel.set_ylabel("path value up to the epoch\n(standard deviations)")
+        draw_points(panel, part, spaced(members, "end", 6), "epoch", "value", colour)
+    panel.set_ylabel("mean value up to the epoch\n(standard deviations)")
     ends = {"highest": HIGH, "lowest": LOW}.items()
-    return [style.key(f"{end} tenth by path value", color=colour) for end, colour in ends]
+    return [style.key(f"{end} tenth after the last epoch", color=c) for end, c in ends]
 
 
 def _draw_lowest(
@@ -286,7 +288,7 @@ def _draw_lowest(
     corrupted = points.set_index("point")["corrupted"]
     budget = int(corrupted.sum())
     drawn = {
-        "path value up to the epoch": ("nddv-path", integrated),
+        "mean value up to the epoch": ("nddv-path", integrated),
         "terminal value of the epoch": ("nddv-terminal", by_epoch),
     }
     for said, (method, values) in drawn.items():
@@ -298,9 +300,6 @@ def _draw_lowest(
     panel.legend()
 
 
-def _draw_epochs(panel: Axes, run: pd.DataFrame) -> Any:
-    """An axis of epochs, with a bar at the last that the path readout averages; gives its key."""
+def _epoch_axis(panel: Axes) -> None:
     panel.set_xlabel("training epoch")
     panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    look: dict[str, Any] = {"color": "0.8", "linewidth": 4, "zorder": 0}
-    return panel.axvline(run["best_epoch"].iloc[0], **look, label="last epoch of the path readout")

@@ -42,7 +42,7 @@ def dataset_table(
         rows[name] = {
             **{key: summary[key] for key in MEASURED},
             "type": KINDS[summary["data"]],
-            "group": summary["group"] or "Class label",
+            "group": summary["group"] or ("Class label" if summary["classes"] else ""),
             "deviations": "; ".join(notes),
         }
     for gap in gaps:

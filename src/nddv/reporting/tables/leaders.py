@@ -14,7 +14,7 @@ from nddv.reporting.titles import title_of
 READOUTS = ("nddv-path", "nddv-terminal")
 CONTROLS = ("random",)
 COLUMNS = [*PROBLEM, "method", "title", "f1", "f1_sd", "baseline", "baseline_title", "baseline_f1"]
-COLUMNS += ["baseline_f1_sd", "ahead", "ahead_sd", "wins", "leads"]
+COLUMNS += ["baseline_f1_sd", "ahead", "ahead_sd", "ahead_se", "wins", "leads"]
 
 
 def leaders(scores: pd.DataFrame, methods: Collection[str]) -> Result:
@@ -22,8 +22,8 @@ def leaders(scores: pd.DataFrame, methods: Collection[str]) -> Result:
 
     ``scores`` are those of :mod:`nddv.evaluation.collect`; ``methods`` are compared. The columns:
     problem, method, title, f1, baseline, baseline_title, baseline_f1, ahead (each mean with its
-    ``_sd`` over seeds), wins (``"4 of 5"``), leads (yes or no); and as notes, in how many problems
-    each readout leads.
+    ``_sd`` over seeds), ahead_se (its standard error), wins (``"4 of 5"``), leads (yes or no); and
+    as notes, in how many problems each readout leads.
     """
     rows = []
     compared = scores[scores["method"].isin(methods)]
@@ -41,6 +41,7 @@ def leaders(scores: pd.DataFrame, methods: Collection[str]) -> Result:
             row |= {"baseline": best, "baseline_title": title_of(best)}
             row |= _spread("f1", by_seed[readout]) | _spread("baseline_f1", by_seed[best])
             row |= _spread("ahead", ahead)
+            row |= {"ahead_se": ahead.std(ddof=1) / len(ahead) ** 0.5}
             row |= {"wins": f"{int((ahead >= 0).sum())} of {len(ahead)}"}
             rows.append(row | {"leads": "yes" if ahead.mean() >= 0 else "no"})
     table = pd.DataFrame(rows, columns=COLUMNS)
