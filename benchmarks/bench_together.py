@@ -1,7 +1,8 @@
 """Five seeds fitted together beside one, and beside five fits one after the other.
 
-The seeds of a small problem (n = 1000), as the workflow fits them; interleaved repetitions, so that
-a noisy machine disturbs all alike. One thread, and two, of which one model alone makes little use.
+The seeds of a small problem (n = 1000), as the workflow fits them in the paper's configuration, of
+one member each; interleaved repetitions, so that a noisy machine disturbs all alike. One thread,
+and two, of which one model alone makes little use.
 
     python benchmarks/bench_together.py [--quick]
 """
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 
 from nddv import NDDV, fit_together
+from nddv.estimator.settings import resolved
 
 SEEDS = range(100, 105)
 TARGET = 2.5
@@ -42,7 +44,7 @@ def compare(name: str, n: int, shape: tuple[int, int], epochs: int, repetitions:
     data = [make_data(n, *shape, seed) for seed in SEEDS]
 
     def models() -> list[NDDV]:
-        return [NDDV(epochs=epochs, random_state=seed) for seed in SEEDS]
+        return [NDDV("terminal", epochs=epochs, random_state=seed) for seed in SEEDS]
 
     calls = {
         "one": lambda: models()[0].fit(**data[0]),
@@ -68,11 +70,12 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="one repetition")
     repetitions = 1 if arguments.parse_args().quick else 5
-    print(f"n = 1000, {NDDV().epochs} epochs, path readout, median of {repetitions}")
+    epochs = resolved(NDDV("terminal")).epochs
+    print(f"n = 1000, {epochs} epochs, terminal readout, median of {repetitions}")
     for threads in (1, 2):
         torch.set_num_threads(threads)
         for name, shape in SHAPES.items():
-            compare(name, 1000, shape, NDDV().epochs, repetitions)
+            compare(name, 1000, shape, epochs, repetitions)
 
 
 if __name__ == "__main__":
