@@ -22,7 +22,7 @@ CPU = torch.device("cpu")
 
 
 class Recorded:
-    """A small model of open-loop flows, and its parameters after every epoch."""
+    """A small model of open-loop flows, with its parameters after every step."""
 
     def __init__(self, task: str = "classification", n: int = N, **settings) -> None:
         rng = np.random.default_rng(0)
@@ -39,16 +39,20 @@ class Recorded:
         own = resolved(Settings(**{**small, "epochs": EPOCHS, "learning_rate": 0.1, **settings}))
         data = Data(self.x, y, None, None, loss)
         self.flow = Flow.of(own, 4, outputs)
-        self.flats: list[list[torch.Tensor]] = []  # of each epoch, those of the members
-        self.trusts: list[torch.Tensor] = []
         training = Training.of(own, n)
-        self.runs = train(self.flow, training, data, seed=3, observe=self.observe)
+        self.runs = train(self.flow, training, data, seed=3, checkpoint_every=1)
 
-    def observe(self, run: Run) -> None:
-        if run.member == 0:
-            self.flats.append([])
-            self.trusts.append(run.trust)
-        self.flats[-1].append(run.flat.clone())
+    def average(self, run: Run, epoch: int) -> torch.Tensor:
+        """The parameters of a run after an epoch, averaged over those of late, by a plain loop."""
+        per_epoch = run.schedule.steps_per_epoch
+        average = torch.zeros_like(run.flat)
+        after = [state.flat for state in run.checkpoints[1:]] + [run.flat]
+        for step, flat in enumerate(after[: per_epoch * (epoch + 1)], start=1):
+            share = max(1 / (LOOK_EVERY * per_epoch), 2 / (step + 1))
+            if run.data.loss == "squared_error":  # the latest
+                share = 1.0
+            average = (1 - share) * average + share * flat
+        return average
 
     def outputs(self, flat: torch.Tensor, driving: np.ndarray) -> np.ndarray:
         """The terminal map at every point, without noise; `driving`: the points that make μ."""
@@ -66,7 +70,9 @@ class Recorded:
         """Outputs (looks, members, n, C) at the epochs that have a look."""
         driving = np.arange(len(self.x)) if driving is None else driving
         epochs = [e for e in range(EPOCHS) if (e + 1) % LOOK_EVERY == 0 or e + 1 == EPOCHS]
-        return np.array([[self.outputs(flat, driving) for flat in self.flats[e]] for e in epochs])
+        return np.array(
+            [[self.outputs(self.average(run, e), driving) for run in self.runs] for e in epochs]
+        )
 
     @property
     def y(self) -> np.ndarray:

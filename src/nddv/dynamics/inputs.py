@@ -141,14 +141,31 @@ def _fit_bins(
 ) -> dict[int, tuple[Floats, ...]]:
     """Of every column that has bins: their start, inverse width, mean and gain to energy 1."""
     binned: dict[int, tuple[Floats, ...]] = {}
-    quantiles = np.quantile(sample, np.linspace(0.0, 1.0, count + 1), axis=0)
     for column in np.flatnonzero(several):
-        edges = np.unique(quantiles[:, column])
-        if len(edges) < 3:
-            continue
+        edges = bin_edges(sample[:, column], count)
         start, inverse = edges[:-1], 1.0 / np.diff(edges)
         inside = np.clip((sample[:, column, None] - start) * inverse, 0.0, 1.0)
         mean = inside.mean(0)
         gain = 1.0 / np.sqrt(((inside - mean) ** 2).sum(1).mean())
         binned[int(column)] = (start, inverse, mean, np.full(len(start), gain))
     return binned
+
+
+def bin_edges(values: Floats, count: int) -> Floats:
+    """Ascending edges of at most `count` bins of a column (m,): quantiles of its values.
+
+    A frequent value, such as the 0 of a column that is mostly 0, counts no more than one bin does:
+    the other bins are where the other values are.
+    """
+    distinct, times = np.unique(values, return_counts=True)
+    if len(distinct) <= count + 1:
+        return distinct
+    # if the k most frequent values fill a bin each, the others fill count − k
+    frequent = np.sort(times)[::-1][:count]
+    others = len(values) - np.concatenate([[0], np.cumsum(frequent[:-1])])
+    full = others / np.arange(count, 0, -1)
+    counted = np.minimum(times, full[np.argmax(frequent <= full)])
+    place = np.cumsum(counted) - counted[0]
+    edges = np.interp(np.linspace(0.0, place[-1], count + 1), place, distinct)
+    # neighbours in floating point may leave no room for an edge between them
+    return np.unique(edges)

@@ -3,6 +3,10 @@
 After every second epoch the members look at every point: all points move together, without noise,
 and the outputs of the terminal map are compared with the observed labels. Kept are, of K runs and n
 points, means over the looks with weights 1, 2, 3, …: later looks know more.
+
+A look takes the average of the parameters of late, not the latest (Polyak and Juditsky 1992). The
+latest have just followed a few batches, which the members share, so that their mean would not
+cancel it. With the average, training can take larger steps. Regression takes the latest.
 """
 
 from __future__ import annotations
@@ -29,6 +33,17 @@ CHUNK = 256  # rows that K models look at together: their intermediate results s
 def due(epoch: int, epochs: int) -> bool:
     """Whether there is a look after this epoch (from 0)."""
     return (epoch + 1) % LOOK_EVERY == 0 or epoch + 1 == epochs
+
+
+def newest_share(steps: int, per_epoch: int, loss: str) -> float:
+    """Share of the newest parameters in the average, after `steps` training steps.
+
+    The average forgets in the time from one look to the next; at the start, later steps weigh more.
+    A regression has no average: it lags behind, and residuals are to be as small as the noise.
+    """
+    if loss == "squared_error":
+        return 1.0
+    return max(1.0 / (LOOK_EVERY * per_epoch), 2.0 / (steps + 1))
 
 
 def crowded(rows: Rows) -> bool:

@@ -11,7 +11,7 @@ from torch import Tensor
 from nddv.dynamics.adjoint import Batch
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import Flow, rollout
-from nddv.dynamics.looks import Looks, crowded, due
+from nddv.dynamics.looks import Looks, crowded, due, newest_share
 from nddv.dynamics.optimizers import Optimizer
 from nddv.dynamics.population import chunks
 from nddv.dynamics.reweighting import MetaProblem, WeightMap, lookahead_gradient, penalty_gradient
@@ -91,7 +91,7 @@ def _train_in_step(
 
 
 class _Stack:
-    """Parameters, moments, signals and looks of several runs while they are trained.
+    """Parameters, moments, averages, signals and looks of several runs while they are trained.
 
     Members of one model look at the same batch; models of one member each have their own.
     """
@@ -106,6 +106,7 @@ class _Stack:
         self.looks = [_looks(group) for group in groups]
         self.optimizer, self.reweighting = runs[0].optimizer, _Reweighting(runs)
         self.moments = self.optimizer.init(self.flat)
+        self.average = self.flat.clone()  # of the parameters of late, for the looks
         self.aggregates: Sequence[Tensor] = ()  # of the latest batch
         self.done = 0
 
@@ -128,6 +129,9 @@ class _Stack:
             self.done, self.flat, self.moments, result.gradient
         )
         self.done += 1
+        first = self.runs[0]
+        share = newest_share(self.done, first.schedule.steps_per_epoch, first.data.loss)
+        self.average.lerp_(self.flat, share)
         return result.terminal.costs.sum(-1).reshape(-1)
 
     def _batch(self, index: Sequence[Tensor]) -> tuple[Batch, Tensor]:
@@ -156,9 +160,9 @@ class _Stack:
             run.flat, run.theta, run.signals = own
         if not look:
             return
-        for looks, group in self.looks:
+        averages = self.average.reshape(len(self.looks), -1, self.average.shape[-1])
+        for (looks, group), flat in zip(self.looks, averages, strict=True):
             first = group[0]
-            flat = torch.stack([run.flat for run in group])
             looks.take(first.flow, flat, first.data.rows, first.data.y, first.shares())
             for k, run in enumerate(group):
                 run.path, run.residuals = -looks.costs[k], looks.residuals[k]

@@ -72,7 +72,13 @@ class Settings:
     horizon: Positive = setting(1.0, "time horizon T")
     interaction: NotNegative = setting(1.0, "mean-field strength a (Eq. lq_drift)")
     diffusion: NotNegative = setting(0.01, "diffusion scale σ (Eq. lq_drift)")
-    running_cost: NotNegative = setting(0.01, "weight ρ of the running cost ρ/2 ‖ψ_s(X)‖²")
+    running_cost: Annotated[float | str, _auto(number())] = setting(
+        AUTO,
+        "weight ρ of the running cost ρ/2 ‖ψ_s(X)‖²",
+        default=0.0,
+        regression=0.01,
+        paper=0.01,
+    )
     control: Annotated[str, choice(*names.CONTROLS)] = setting(
         "kan", "the network ψ_s of each Euler step (feedback), or a vector (open_loop)"
     )
@@ -97,11 +103,20 @@ class Settings:
         AUTO, "passes through the training points", default=20, regression=60, paper=20
     )
     batch_size: Count = setting(64, "points that move together in a training step")
-    max_steps: Count = setting(5000, "training steps at most: with more points the batches grow")
-    max_visits: Annotated[int, whole(1, 10**12)] = setting(
-        16_000_000,
+    max_steps: Annotated[int | str, _auto(whole())] = setting(
+        AUTO,
+        "training steps at most: with more points the batches grow",
+        default=1000,
+        regression=5000,
+        paper=5000,
+    )
+    max_visits: Annotated[int | str, _auto(whole(1, 10**12))] = setting(
+        AUTO,
         "looks at points at most, n × epochs × members: with more points there are fewer members, "
         "and then fewer epochs",
+        default=800_000,
+        regression=16_000_000,
+        paper=16_000_000,
     )
     block_size: Annotated[int | str, either(whole(), "auto")] = setting(
         "auto",
@@ -112,7 +127,11 @@ class Settings:
         "sgd", "the optimiser, with decoupled weight decay"
     )
     learning_rate: Annotated[float | str, _auto(number(above=0.0))] = setting(
-        AUTO, "learning rate at the start of the schedule", default=0.15, paper=0.05
+        AUTO,
+        "learning rate at the start of the schedule",
+        default=0.3,
+        regression=0.15,
+        paper=0.05,
     )
     schedule: Annotated[str, choice(*names.SCHEDULES)] = setting(
         "linear", "decay of the learning rate, to zero"
@@ -120,7 +139,7 @@ class Settings:
     weight_decay: Annotated[float | str, _auto(number())] = setting(
         AUTO,
         "decoupled weight decay of a whole run: a step has this over the number of steps",
-        default=16.0,
+        default=12.0,
         regression=2.0,
         paper=32.0,
     )
