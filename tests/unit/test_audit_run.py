@@ -48,13 +48,13 @@ def test_scores_have_the_differences_of_the_values_and_participation_its_own_zer
     np.testing.assert_allclose(scores[PARTICIPATION], model.sensitivities_, rtol=1e-10)
 
 
-def test_both_utilities_are_audited_and_their_cost_is_told(audited, tmp_path, monkeypatch):
+def test_all_utilities_are_audited_and_their_cost_is_told(audited, tmp_path, monkeypatch):
     problem, values, marginals, record = audited
-    assert list(marginals) == ["accuracy", "log_likelihood"]
-    assert record["fits"] > 2 * (6 * 58 + 100 + 60)
+    assert list(marginals) == ["accuracy", "log_likelihood", "probability"]
+    assert record["fits"] > 3 * (6 * 58 + 100 + 60)
     monkeypatch.setenv("NDDV_CACHE", str(tmp_path))
     again, shared = audit_marginals(problem, SEED, 6, 100, cache=True)
-    assert shared["fits"] < 0.6 * record["fits"]  # each coalition once
+    assert shared["fits"] < 0.4 * record["fits"]  # each coalition once
     np.testing.assert_allclose(
         again["log_likelihood"].walks, marginals["log_likelihood"].walks, atol=1e-5
     )
@@ -62,10 +62,10 @@ def test_both_utilities_are_audited_and_their_cost_is_told(audited, tmp_path, mo
     frames = audit_scores(marginals, {**values, "failed": failed}, SEED, calibration=0.25)
     errors = frames["errors"].groupby("utility")["readout"].count()
     # three calibrated and zero; by log-likelihood, participation also raw
-    assert dict(errors) == {"accuracy": 4, "log_likelihood": 5}
-    assert len(frames["gaps"]) == 2
+    assert dict(errors) == {"accuracy": 4, "log_likelihood": 5, "probability": 4}
+    assert len(frames["gaps"]) == 3
     ranks = frames["ranks"]
-    assert len(ranks) == 2 * 5 * 3
+    assert len(ranks) == 3 * 5 * 3
     assert set(ranks.loc[ranks["method"] == "failed", "gap"]) == {"ValueError: too few points"}
 
 
@@ -82,7 +82,7 @@ def test_certificates_of_every_semivalue(audited):
     settings = (values, marginals, semivalues, 40, 4, 0.05, 0.25)
     rows = audit_certificates(problem, SEED, *settings)
     # three scores and the control; by log-likelihood, participation also raw
-    assert len(rows) == 40 * 4 * (4 + 5)
+    assert len(rows) == 40 * 4 * (4 + 5 + 4)
     scores = rows[(rows["semivalue"] == "loo") & (rows["readout"] != SAMPLES_ONLY)]
     certified = scores[scores["certified_hoeffding"]]
     assert 0 < len(certified) < len(scores)

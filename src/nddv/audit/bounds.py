@@ -11,7 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from nddv.coalitions.predict import FLOOR
 
-UTILITY_RANGES = {"accuracy": (0.0, 1.0), "log_likelihood": (float(np.log(FLOOR)), 0.0)}
+UTILITY_RANGES = {
+    "accuracy": (0.0, 1.0),
+    "log_likelihood": (float(np.log(FLOOR)), 0.0),
+    "probability": (0.0, 1.0),
+}
 """Lowest and highest utility of :class:`~nddv.coalitions.LogisticGame`, whatever the coalition."""
 
 

@@ -13,10 +13,10 @@ from nddv.baselines.leave_one_out import leave_one_out
 from nddv.baselines.semivalues import beta_weights, walk_contributions
 from nddv.baselines.subsamples import data_banzhaf
 from nddv.coalitions.game import Game
-from nddv.coalitions.predict import MEASURES
 from nddv.methods.valuation import logistic_game
 from nddv.problems.problem import Problem
 from nddv.support.measuring import measure, versions
+from nddv.support.settings import UTILITIES
 
 STREAM = 1
 """Random numbers: the stream of the methods, so that a cache may already have their fits."""
@@ -61,7 +61,7 @@ def audit_marginals(
     """
     by_utility, fitted = {}, 0
     with measure() as run:
-        for utility in MEASURES:
+        for utility in UTILITIES:
             played = logistic_game(problem, utility=utility, **game)
             rng = np.random.default_rng([seed, STREAM])
             by_utility[utility] = reference_marginals(played, rng, permutations, coalitions)

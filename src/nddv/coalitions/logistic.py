@@ -13,9 +13,10 @@ from nddv.coalitions.cache import ScoreCache, content_key
 from nddv.coalitions.engine import Engine, check_points
 from nddv.coalitions.fits import Fits
 from nddv.coalitions.game import truncate, within
-from nddv.coalitions.predict import MEASURES, scores
+from nddv.coalitions.predict import scores
 from nddv.coalitions.threads import apply, free_threads, workers
 from nddv.support.provenance import source_hash
+from nddv.support.settings import UTILITIES
 
 STRIDE = 128
 """Fits of a walk that are made together."""
@@ -36,7 +37,7 @@ class LogisticGame:
     X_valid, y_valid : (m, d) and (m,), the points to predict.
     n_classes : number of classes.
     C : inverse strength of the penalty.
-    utility : "accuracy" or "log_likelihood", the mean over the validation points.
+    utility : one of ``nddv.support.settings.UTILITIES``, the mean over the validation points.
     device, dtype : where to compute, and in which precision.
     cache : folder in which utilities are stored (:mod:`nddv.coalitions.cache` names a default);
         None stores nothing.
@@ -60,8 +61,8 @@ class LogisticGame:
         dtype: str = "float64",
         cache: str | Path | None = None,
     ) -> None:
-        if utility not in MEASURES:
-            raise ValueError(f"unknown utility {utility!r}; known: {', '.join(MEASURES)}")
+        if utility not in UTILITIES:
+            raise ValueError(f"unknown utility {utility!r}; known: {', '.join(UTILITIES)}")
         self.engine = Engine(X_train, y_train, n_classes, C, device, dtype)
         self.X_valid, self.y_valid = check_points("validation", X_valid, y_valid, n_classes)
         if self.X_valid.shape[1] != self.engine.d:
@@ -73,7 +74,7 @@ class LogisticGame:
         self.device = device
         self.fitted = 0
         self._counting = Lock()
-        self._measure = MEASURES.index(utility)
+        self._measure = UTILITIES.index(utility)
         self._cache: ScoreCache | None = None
         if cache is not None:
             arrays = (np.asarray(X_train), np.asarray(y_train), self.X_valid, self.y_valid)
@@ -87,7 +88,7 @@ class LogisticGame:
         weights = np.asarray(weights)
         blocks = range(0, len(weights), STORED_TOGETHER)
         parts = [self._block(weights[first : first + STORED_TOGETHER]) for first in blocks]
-        return np.concatenate([np.empty((0, len(MEASURES))), *parts])[:, self._measure]
+        return np.concatenate([np.empty((0, len(UTILITIES))), *parts])[:, self._measure]
 
     def walk(
         self, orders: NDArray[np.intp], tolerance: float = 0.0
@@ -118,7 +119,7 @@ class LogisticGame:
         return truncate(np.reshape(walks, (-1, self.n + 1)), tolerance)
 
     def _block(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
-        """Scores (B, measures) of coalitions (B, n) that are fitted together."""
+        """Scores (B, utilities) of coalitions (B, n) that are fitted together."""
         # The engine divides a block among the threads, and the division decides the last digits.
         key = self._key("block", weights, free_threads(self.device))
         scores = self._lookup(key)
@@ -130,14 +131,14 @@ class LogisticGame:
     def _walked(
         self, order: NDArray[np.intp], enough: Callable[[NDArray[np.float64]], bool]
     ) -> NDArray[np.float64]:
-        """Scores (L, measures) of the first 1, ..., L points of an order, L being enough."""
+        """Scores (L, utilities) of the first 1, ..., L points of an order, L being enough."""
         key = self._key("walk", order.astype(np.int64))
         trail = self._lookup(key)
         if trail is not None and enough(trail):
             return trail
         # A walk that ended too early is fitted again from its start. Its last fit was not stored,
         # and another start would change the last digits.
-        trail, converged, last = np.empty((0, len(MEASURES))), True, self.engine.whole
+        trail, converged, last = np.empty((0, len(UTILITIES))), True, self.engine.whole
         while not enough(trail):
             # the fits of the first len(trail) + 1, ... points
             known = len(trail)
@@ -150,7 +151,7 @@ class LogisticGame:
         return trail
 
     def _scores(self, fits: Fits) -> tuple[NDArray[np.float64], bool]:
-        """Scores (B, measures) of fits, and whether all have converged."""
+        """Scores (B, utilities) of fits, and whether all have converged."""
         with self._counting:
             self.fitted += len(fits)
         measured = scores(fits, self.X_valid, self.y_valid, self.device)
