@@ -37,7 +37,11 @@ SMALL = {
     "singular-oob": {"num_models": 50},
     "aum": {"epochs": 2},
 }
-DETERMINISTIC = ("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss")
+LEVELS = ("shapley-level", "banzhaf-level", "beta-level", "influence-level")
+DETERMINISTIC = (
+    *("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss"),
+    *LEVELS,
+)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nddv.coalitions.predict import FLOOR
+from nddv.coalitions.measures import FLOOR
 
 UTILITY_RANGES = {
     "accuracy": (0.0, 1.0),

@@ -11,7 +11,8 @@ from nddv.coalitions.engine import Engine, fit_coalitions
 from nddv.coalitions.fits import Fits
 from nddv.coalitions.game import Game, walk_prefixes
 from nddv.coalitions.logistic import LogisticGame
-from nddv.coalitions.predict import FLOOR, predict_proba_many
+from nddv.coalitions.measures import FLOOR
+from nddv.coalitions.predict import predict_proba_many
 
 __all__ = [
     "FLOOR",

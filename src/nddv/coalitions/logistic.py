@@ -64,6 +64,8 @@ class LogisticGame:
         if utility not in UTILITIES:
             raise ValueError(f"unknown utility {utility!r}; known: {', '.join(UTILITIES)}")
         self.engine = Engine(X_train, y_train, n_classes, C, device, dtype)
+        self.X_train, self.y_train = np.asarray(X_train), np.asarray(y_train)
+        self.n_classes, self.C, self.utility = n_classes, C, utility
         self.X_valid, self.y_valid = check_points("validation", X_valid, y_valid, n_classes)
         if self.X_valid.shape[1] != self.engine.d:
             raise ValueError(
@@ -74,10 +76,10 @@ class LogisticGame:
         self.device = device
         self.fitted = 0
         self._counting = Lock()
-        self._measure = UTILITIES.index(utility)
+        self._column = UTILITIES.index(utility)
         self._cache: ScoreCache | None = None
         if cache is not None:
-            arrays = (np.asarray(X_train), np.asarray(y_train), self.X_valid, self.y_valid)
+            arrays = (self.X_train, self.y_train, self.X_valid, self.y_valid)
             # The code decides what utilities mean, and their last digits.
             code = source_hash("coalitions")
             key = content_key(arrays, code, n_classes, float(C), dtype)
@@ -88,7 +90,7 @@ class LogisticGame:
         weights = np.asarray(weights)
         blocks = range(0, len(weights), STORED_TOGETHER)
         parts = [self._block(weights[first : first + STORED_TOGETHER]) for first in blocks]
-        return np.concatenate([np.empty((0, len(UTILITIES))), *parts])[:, self._measure]
+        return np.concatenate([np.empty((0, len(UTILITIES))), *parts])[:, self._column]
 
     def walk(
         self, orders: NDArray[np.intp], tolerance: float = 0.0
@@ -100,18 +102,18 @@ class LogisticGame:
         across orders would have to carry all points.
         """
         ends = self._block(np.stack([np.zeros(self.n, bool), np.ones(self.n, bool)]))
-        empty, everyone = ends[:, self._measure]
+        empty, everyone = ends[:, self._column]
 
         def enough(scores: NDArray[np.float64]) -> bool:
             """Whether these scores, of the first prefixes from one point on, are enough."""
-            reached = np.append(empty, scores[:, self._measure])
+            reached = np.append(empty, scores[:, self._column])
             return len(reached) >= self.n or bool(within(reached, everyone, tolerance).any())
 
         def walk(order: NDArray[np.intp]) -> NDArray[np.float64]:
             scores = self._walked(order, enough)
             utilities = np.full(self.n + 1, everyone)
             utilities[0] = empty
-            utilities[1 : 1 + len(scores)] = scores[:, self._measure]
+            utilities[1 : 1 + len(scores)] = scores[:, self._column]
             return utilities
 
         with workers(self.device) as threads:

@@ -6,16 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from nddv.coalitions.fits import Fits
+from nddv.coalitions.measures import measure
 from nddv.coalitions.threads import apply, workers
 from nddv.support.settings import UTILITIES
-
-FLOOR = 1e-6
-"""Smallest probability that counts in a log-likelihood."""
 
 
 def predict_proba_many(
@@ -43,25 +40,13 @@ def scores(
 ) -> NDArray[np.float64]:
     """All ``UTILITIES`` (B, 3), in their order, of every fit on points X (m, d), y (m,).
 
-    Each is a mean over the points. Accuracy: the predicted class has the largest probability; on a
-    tie it is the first such class. Log-likelihood: that of a point is at least log ``FLOOR``.
-    Probability: the one that the fit gives to the true class, 0 for a class that is absent.
+    :func:`nddv.coalitions.measures.measure` defines them.
     """
     points = _points(fits, X, device)
     classes = torch.as_tensor(np.asarray(y), dtype=torch.long, device=device)
 
     def score(rows: slice) -> NDArray[np.float64]:
-        logits = _logits(fits[rows], points)
-        predicted = logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(dim=1)
-        hits = (predicted == classes).double().mean(dim=1)
-        if logits.shape[1] == 1:
-            logs = torch.cat([F.logsigmoid(-logits), F.logsigmoid(logits)], dim=1)
-        else:
-            logs = F.log_softmax(logits, dim=1)
-        of_label = logs.gather(1, classes.expand(len(logs), 1, -1))[:, 0].double()
-        likelihood = of_label.clamp_min(float(np.log(FLOOR))).mean(dim=1)
-        probability = of_label.exp().mean(dim=1)
-        return torch.stack([hits, likelihood, probability], dim=1).cpu().numpy()
+        return measure(_logits(fits[rows], points), classes).cpu().numpy()
 
     with workers(device) as threads:
         parts = apply(score, _chunks(fits, len(points), memory_mb / threads), threads)

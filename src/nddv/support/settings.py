@@ -197,7 +197,11 @@ Name = Annotated[str, Kind("a name", {"type": "string"}, lambda value: isinstanc
 UTILITIES = ("accuracy", "log_likelihood", "probability")
 """What a fitted model may be measured by on other points; higher is better."""
 
+SMOOTH_UTILITIES = ("log_likelihood", "probability")
+"""Those that have a derivative by the model; accuracy changes in steps."""
+
 Utility = Annotated[str, choice(*UTILITIES)]
+SmoothUtility = Annotated[str, choice(*SMOOTH_UTILITIES)]
 Precision = Annotated[str, choice("float32", "float64")]
 Device = Annotated[str, choice("cpu", "cuda")]
 
