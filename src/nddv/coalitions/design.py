@@ -13,7 +13,7 @@ makes it definite, and changes nothing, because residuals sum to zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import torch
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 TOGETHER = 2**14
 """Points whose weighted features are in memory at once."""
+
+SMALLEST = 1e-12
+"""A point that is nearer to a span is in it."""
 
 
 @dataclass(frozen=True)
@@ -91,41 +94,93 @@ class Design:
             models.append(Model(theta[present], present + single, penalty))
         return models
 
-    def gradient(self, model: Model, weights: Tensor) -> Tensor:
-        """Gradient of F (K, p) for weights (n,)."""
-        residuals = model.probabilities(self.X) - model.targets(self.y)
-        gradient = self.C * ((residuals * weights) @ self.X)
-        gradient[:, :-1] += model.penalty * model.theta[:, :-1]
-        return gradient
 
-    def hessian(self, model: Model, weights: Tensor, X: Tensor | None = None) -> Tensor:
-        """Hessian of F (K·p, K·p) for weights (n,), in other coordinates X (n, q) if given."""
-        points = self.X if X is None else X
-        P = model.probabilities(self.X)
-        K, p = len(P), points.shape[1]
-        hessian = points.new_zeros(K, p, K, p)
-        for first in range(0, len(points), TOGETHER):
-            rows = slice(first, first + TOGETHER)
-            some, w = points[rows], self.C * weights[rows]
-            for k in range(K):
-                for l in range(k, K):
-                    curvature = P[k, rows] * (float(k == l) - P[l, rows]) * w
-                    block = some.T @ (some * curvature[:, None])
-                    hessian[k, :, l] += block
-                    if l > k:
-                        hessian[l, :, k] += block
-        flat = hessian.view(K * p, K * p)
-        flat.diagonal().view(K, p)[:, :-1] += model.penalty
-        if K > 1:
-            hessian[:, -1, :, -1] += self.C * weights.sum() / K
-        return flat
+@dataclass(frozen=True)
+class Span:
+    """All points in coordinates of the span of some; of what is outside, only what a fit needs."""
 
-    def times_hessian(self, model: Model, weights: Tensor, P: Tensor, direction: Tensor) -> Tensor:
-        """Hessian of F times a direction (K, p), with the probabilities P (K, n)."""
-        along = direction @ self.X.T
-        change = P * (along - (P * along).sum(dim=0)) if len(P) > 1 else P * (1 - P) * along
-        product = self.C * ((change * weights) @ self.X)
-        product[:, :-1] += model.penalty * direction[:, :-1]
-        if len(P) > 1:
-            product[:, -1] += self.C * weights.sum() / len(P) * direction[:, -1].sum()
-        return product
+    X: Tensor  # (n, q) training points inside the span, the last column ones
+    V: Tensor  # (m, q) validation points
+    distance: Tensor  # (n,) of the training points from the span
+    beyond: Tensor | None  # (m, n) validation points times unit vectors; None: no point is outside
+    basis: Tensor | None  # (p − 1, q − 1)
+
+    @classmethod
+    def of(cls, design: Design, members: Tensor) -> Self:
+        """The span of members (n,)."""
+        X, V = design.X, design.V
+        if members.sum() >= X.shape[1] - 1:
+            return cls(X, V, X.new_zeros(len(X)), None, None)
+        basis = torch.linalg.qr(X[members, :-1].T).Q
+        away = X[:, :-1] - X[:, :-1] @ basis @ basis.T
+        away[members] = 0.0
+        distance = away.norm(dim=1)
+        beyond = V[:, :-1] @ (away / distance.clamp_min(SMALLEST)[:, None]).T
+        return cls(_inside(X, basis), _inside(V, basis), distance, beyond, basis)
+
+    def model(self, model: Model) -> Model:
+        """A fit of the members in these coordinates."""
+        if self.basis is None:
+            return model
+        return replace(model, theta=_inside(model.theta, self.basis))
+
+
+def _inside(vectors: Tensor, basis: Tensor) -> Tensor:
+    """Coordinates in a basis (p − 1, q − 1) of vectors (..., p), the last entry kept."""
+    return torch.cat([vectors[..., :-1] @ basis, vectors[..., -1:]], dim=-1)
+
+
+def gradient(model: Model, X: Tensor, targets: Tensor, weights: Tensor, C: float) -> Tensor:
+    """Gradient of F (K, p) for points X (n, p), indicators (K, n) and weights (n,)."""
+    residuals = model.probabilities(X) - targets
+    total = C * ((residuals * weights) @ X)
+    total[:, :-1] += model.penalty * model.theta[:, :-1]
+    return total
+
+
+def hessian(model: Model, X: Tensor, weights: Tensor, C: float) -> Tensor:
+    """Hessian of F (K·p, K·p) for points X (n, p) and weights (n,)."""
+    P = model.probabilities(X)
+    K, p = model.theta.shape
+    blocks = X.new_zeros(K, p, K, p)
+    for first in range(0, len(X), TOGETHER):
+        rows = slice(first, first + TOGETHER)
+        some, w = X[rows], C * weights[rows]
+        for k in range(K):
+            for l in range(k, K):
+                curvature = P[k, rows] * (float(k == l) - P[l, rows]) * w
+                block = some.T @ (some * curvature[:, None])
+                blocks[k, :, l] += block
+                if l > k:
+                    blocks[l, :, k] += block
+    total = blocks.view(K * p, K * p)
+    total.diagonal().view(K, p)[:, :-1] += model.penalty
+    if K > 1:
+        blocks[:, -1, :, -1] += C * weights.sum() / K
+    # Where all probabilities are 0 or 1 nothing holds the intercepts.
+    intercepts = total.diagonal().view(K, p)[:, -1]
+    intercepts += torch.finfo(X.dtype).eps ** 0.5 * (intercepts.amax() + 1)
+    return total
+
+
+def hessian_blocks(model: Model, X: Tensor, weights: Tensor, C: float) -> Tensor:
+    """The blocks (K, p, p) of the Hessian of F that belong to one logit each."""
+    P = model.probabilities(X)
+    blocks = torch.stack([X.T @ (X * (C * w * (1 - w) * weights)[:, None]) for w in P])
+    diagonal = blocks.diagonal(dim1=1, dim2=2)
+    diagonal[:, :-1] += model.penalty
+    diagonal[:, -1] += torch.finfo(X.dtype).eps ** 0.5 * (diagonal[:, -1].amax() + 1)
+    return blocks
+
+
+def times_hessian(
+    model: Model, X: Tensor, weights: Tensor, C: float, P: Tensor, direction: Tensor
+) -> Tensor:
+    """Hessian of F times a direction (K, p), with the probabilities P (K, n) of the model."""
+    along = direction @ X.T
+    change = P * (along - (P * along).sum(dim=0)) if len(P) > 1 else P * (1 - P) * along
+    product = C * ((change * weights) @ X)
+    product[:, :-1] += model.penalty * direction[:, :-1]
+    if len(P) > 1:
+        product[:, -1] += C * weights.sum() / len(P) * direction[:, -1].sum()
+    return product

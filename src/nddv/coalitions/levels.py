@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nddv.coalitions.design import Design, Model
+from nddv.coalitions.design import Design, Model, gradient, hessian, times_hessian
 from nddv.coalitions.laws import NODES, Law
 from nddv.coalitions.logistic import LogisticGame
 from nddv.coalitions.measures import slopes
@@ -54,10 +54,11 @@ def _derivatives(design: Design, model: Model, level: float, utility: str) -> ND
     weights = torch.full_like(design.X[:, 0], level)
     solver = _Solver(design, model, weights)
     # The engine stops a little before the minimum; one Newton step goes there.
-    model = model.moved(-solver(design.gradient(model, weights)))
+    targets = model.targets(design.y)
+    model = model.moved(-solver(gradient(model, design.X, targets, weights, design.C)))
     slope = _at_classes(slopes(_all_logits(design, model), design.y_valid, utility), model)
     adjoint = solver(slope @ design.V)
-    residuals = model.probabilities(design.X) - model.targets(design.y)
+    residuals = model.probabilities(design.X) - targets
     along = adjoint @ design.X.T
     return np.asarray((-design.C * (residuals * along).sum(dim=0)).numpy(force=True))
 
@@ -81,10 +82,10 @@ class _Solver:
     """Solves H v = right (K, p) at a model, directly or by conjugate gradients."""
 
     def __init__(self, design: Design, model: Model, weights: Tensor) -> None:
-        self.design, self.model, self.weights = design, model, weights
+        self.objective = model, design.X, weights, design.C
         self.factor: Tensor | None = None
         if model.theta.numel() <= DIRECT_SIZE:
-            self.factor = torch.linalg.cholesky(design.hessian(model, weights))
+            self.factor = torch.linalg.cholesky(hessian(*self.objective))
         else:
             self.P = model.probabilities(design.X)
             curvature = self.P * (1 - self.P) * weights
@@ -101,7 +102,7 @@ class _Solver:
         for _ in range(MAX_STEPS):
             if product <= end:
                 break
-            image = self.design.times_hessian(self.model, self.weights, self.P, direction)
+            image = times_hessian(*self.objective, self.P, direction)
             length = product / (direction * image).sum()
             solution += length * direction
             residual -= length * image

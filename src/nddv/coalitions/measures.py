@@ -33,10 +33,11 @@ def measure(logits: Tensor, classes: Tensor, utilities: Sequence[str] = UTILITIE
         two = logits.shape[-2] == 1
         predicted = logits[..., 0, :] > 0 if two else logits.argmax(dim=-2)
         measured["accuracy"] = (predicted == classes).double().mean(dim=-1)
-    if utilities != ("accuracy",):
+    if "log_likelihood" in utilities:
         logs = _log_probabilities(logits, classes)
         measured["log_likelihood"] = logs.clamp_min(LOG_FLOOR).mean(dim=-1)
-        measured["probability"] = logs.exp().mean(dim=-1)
+    if "probability" in utilities:
+        measured["probability"] = _probabilities(logits, classes).mean(dim=-1)
     return torch.stack([measured[name] for name in utilities], dim=-1)
 
 
@@ -53,17 +54,26 @@ def slopes(logits: Tensor, classes: Tensor, utility: str) -> Tensor:
     else:
         targets = F.one_hot(classes, len(logits)).T
         slope = targets - torch.softmax(logits, dim=0)
-    logs = _log_probabilities(logits, classes)
-    factor = logs.exp() if utility == "probability" else (logs > LOG_FLOOR).to(logits)
-    return slope * factor / m
+    if utility == "probability":
+        return slope * _probabilities(logits, classes) / m
+    return slope * (_log_probabilities(logits, classes) > LOG_FLOOR) / m
 
 
 def _log_probabilities(logits: Tensor, classes: Tensor) -> Tensor:
     """Logarithms (..., m) of the probabilities of the classes (m,), in double precision."""
     if logits.shape[-2] == 1:
-        of_label = F.logsigmoid(torch.where(classes == 1, logits[..., 0, :], -logits[..., 0, :]))
-    else:
-        logs = F.log_softmax(logits, dim=-2)
-        index = classes.expand(*logits.shape[:-2], 1, -1)
-        of_label = logs.gather(-2, index)[..., 0, :]
-    return of_label.double()
+        return F.logsigmoid(logits[..., 0, :] * (2 * classes - 1)).double()
+    return _of_classes(F.log_softmax(logits, dim=-2), classes)
+
+
+def _probabilities(logits: Tensor, classes: Tensor) -> Tensor:
+    """Probabilities (..., m) of the classes (m,), in double precision."""
+    if logits.shape[-2] == 1:
+        return (logits[..., 0, :] * (2 * classes - 1)).sigmoid_().double()
+    return _of_classes(torch.softmax(logits, dim=-2), classes)
+
+
+def _of_classes(rows: Tensor, classes: Tensor) -> Tensor:
+    """The entry (..., m) of each point's class, of a row a class (..., K, m)."""
+    index = classes.expand(*rows.shape[:-2], 1, -1)
+    return rows.gather(-2, index)[..., 0, :].double()
