@@ -134,7 +134,7 @@ def test_the_same_generator_draws_the_same():
 
 def test_a_time_too_short_for_the_pilot_is_an_error_that_says_what_is_needed():
     game = TableGame()
-    with pytest.raises(InputError, match="seconds=1e-09 is too short: the pilot of 6 coalitions"):
+    with pytest.raises(InputError, match="seconds=1e-09 is too short: the pilot of 4 coalitions"):
         sample(game.cells(LAWS["shapley"]), np.random.default_rng(100), Limits(seconds=1e-9))
     assert game.asked < PILOT * 5
     with pytest.raises(ValueError, match="pilot must be at least 2"):

@@ -94,6 +94,12 @@ class Expansion:
         """Training points (n, q) inside the span."""
         return self.span.X
 
+    def still(self) -> Moves:
+        """One change that is none."""
+        nothing = torch.zeros_like(self.model.theta)[None]
+        first = torch.zeros(1, dtype=torch.long, device=nothing.device)
+        return Moves(first, nothing, nothing[..., 0], nothing[:, 0, 0])
+
     def predicted(self) -> Moves:
         """Changes by every point: added if it is not a member, removed if it is."""
         logits = self.X @ self.model.theta.T

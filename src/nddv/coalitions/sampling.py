@@ -27,7 +27,7 @@ from nddv.support.wording import InputError
 
 Array = NDArray[np.float64]
 
-PILOT = 6
+PILOT = 4
 """Draws of every cell before any allocation."""
 
 GROWTH = 1.5
@@ -148,7 +148,7 @@ def predicted_cells(contexts: Contexts, law: Law) -> list[Cell]:
 def corrected_cells(contexts: Contexts, law: Law) -> list[Cell]:
     """Predicted marginals, and beside them their errors at other coalitions: together unbiased."""
     cells = predicted_cells(contexts, law)
-    drawn = [cell.stratum for cell in cells if not cell.single]
+    drawn = (stratum for stratum in octaves(law, contexts.n, factor=4) if not stratum.single)
     return cells + [Cell("errors", s, contexts.errors, COST_OF_ERRORS) for s in drawn]
 
 

@@ -34,11 +34,14 @@ class Stratum:
         return ranks < sizes[:, None]
 
 
-def octaves(law: Law, n: int) -> list[Stratum]:
-    """Sizes 0, 1, 2–3, 4–7, … below n, and n, with their weights under a law."""
+def octaves(law: Law, n: int, factor: int = 2) -> list[Stratum]:
+    """Sizes 0, 1, 2–3, 4–7, … below n, and n, with their weights under a law.
+
+    factor : by which the sizes grow from one stratum to the next.
+    """
     probabilities = law.sizes(n)
-    doubling = 2 ** np.arange(int(np.log2(max(n, 1))) + 1)
-    starts = [0, *(int(s) for s in doubling if s < n), n]
+    steps = int(np.log(max(n, 2)) / np.log(factor)) + 2
+    starts = [0, *(factor**k for k in range(steps) if factor**k < n), n]
     strata = []
     for first, last in zip(starts, [*starts[1:], n + 1], strict=True):
         sizes = np.arange(first, last)
