@@ -14,6 +14,7 @@ from nddv.audit.context import (
     Gaps,
     all_gaps,
     bernstein_radii,
+    certified_shares,
     pair_gaps,
     point_gaps,
 )
@@ -165,6 +166,25 @@ def test_bernstein_covers_and_is_wider():
         )
         assert (np.abs(at.gap - gaps) <= radius).all()
         assert (radius > at.radius(0.05)).all()
+
+
+def test_shares_of_all_pairs():
+    game = KnownGame()
+    rng = np.random.default_rng(100)
+    estimates = {
+        name: sample(game.cells(LAWS[name]), rng, Limits(coalitions=200))
+        for name in ("loo", "shapley")
+    }
+    rows = certified_shares(estimates, {"accuracy": (0.0, 1.0)}, 0.05, rng).set_index("semivalue")
+    assert list(rows["pairs"]) == [21, 21]
+    assert list(rows["utility"]) == ["accuracy"] * 2
+    names = ["bernstein", "all", "discoveries", "one"]
+    certified = rows[[f"certified_{name}" for name in names]]
+    assert (certified.loc["loo"] == 1).all()
+    assert certified.loc["shapley"].is_monotonic_increasing
+    gaps = all_gaps(estimates["shapley"].cells)[1]
+    assert rows.loc["shapley", "certified_all"] == gaps.certain(0.05, "bonferroni").mean()
+    assert rows.loc["shapley", "coalitions"] == estimates["shapley"].coalitions
 
 
 def test_too_many_points_for_all_pairs_are_refused(monkeypatch):

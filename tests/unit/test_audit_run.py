@@ -33,8 +33,8 @@ def audited():
     readouts = ["terminal", "path", "participation"]
     (values,) = nddv_values([problem], [SEED], readouts, **SETTINGS)
     values["small-loss"] = value("small-loss", problem, SEED)
-    marginals, record = audit_marginals(problem, SEED, 100)
-    return problem, values, marginals, record
+    marginals, shares, record = audit_marginals(problem, SEED, 100)
+    return problem, values, marginals, (shares, record)
 
 
 def test_scores_have_the_differences_of_the_values_and_participation_its_own_zero(audited):
@@ -49,11 +49,11 @@ def test_scores_have_the_differences_of_the_values_and_participation_its_own_zer
 
 
 def test_all_utilities_are_audited_and_their_cost_is_told(audited, tmp_path, monkeypatch):
-    problem, values, marginals, record = audited
+    problem, values, marginals, (_, record) = audited
     assert list(marginals) == ["accuracy", "log_likelihood", "probability"]
     assert record["fits"] > 3 * (60 + 90)  # leave-one-out of each utility, and three semi-values
     monkeypatch.setenv("NDDV_CACHE", str(tmp_path))
-    again, shared = audit_marginals(problem, SEED, 100, cache=True)
+    again, _, shared = audit_marginals(problem, SEED, 100, cache=True)
     assert shared["fits"] <= record["fits"] - 2 * 60  # leave-one-out is fitted once
     np.testing.assert_allclose(
         again["log_likelihood"].shapley, marginals["log_likelihood"].shapley, atol=1e-5

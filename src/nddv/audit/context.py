@@ -22,16 +22,17 @@ second, which hardly varies. The sum is unbiased whatever the predictions are wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student_law
 
 from nddv.audit.bounds import bernstein_radius, check_alpha, range_width
 from nddv.audit.laws import check_pairs
-from nddv.coalitions.sampling import Cell
+from nddv.coalitions.sampling import Cell, Estimate
 
 Array = NDArray[np.float64]
 
@@ -42,6 +43,9 @@ MOST_POINTS = 6000
 """Points whose pairs are judged all at once; for more, name the pairs."""
 
 FAMILIES = ("single", "bonferroni", "benjamini-hochberg")
+
+TRIED = 1000
+"""Pairs on which a bound that needs all their draws is tried."""
 
 TOGETHER = 2**22
 """Draws of gaps that are in memory at once."""
@@ -157,6 +161,50 @@ def bernstein_radii(
         level = alpha / (2 * len(drawn))
         radius += cell.stratum.weight * bernstein_radius(variance, widest, len(draws), level)
     return radius
+
+
+def certified_shares(
+    estimates: Mapping[str, Estimate],
+    utilities: Mapping[str, tuple[float, float]],
+    alpha: float,
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    """What share of all pairs has a certain order.
+
+    Parameters
+    ----------
+    estimates : by the name of the semi-value, of unbiased cells.
+    utilities : the columns of their draws, with the lowest and highest utility.
+    rng : draws the pairs on which the empirical Bernstein bound is tried.
+
+    Returns
+    -------
+    A row per semi-value and utility: coalitions, seconds, reliability, pairs, and the shares
+    certified_one (each pair alone), certified_all (Bonferroni), certified_discoveries (Benjamini
+    and Hochberg), certified_bernstein (each alone).
+    """
+    rows = []
+    for name, estimate in estimates.items():
+        for column, (utility, limits) in enumerate(utilities.items()):
+            pairs, gaps = all_gaps(estimate.cells, column)
+            some = rng.choice(len(pairs), size=min(len(pairs), TRIED), replace=False)
+            radius = bernstein_radii(estimate.cells, pairs[some], limits, alpha, column)
+            certain = {family: gaps.certain(alpha, family).mean() for family in FAMILIES}
+            rows.append(
+                {
+                    "semivalue": name,
+                    "utility": utility,
+                    "coalitions": estimate.coalitions,
+                    "seconds": estimate.seconds,
+                    "reliability": estimate.reliability[column],
+                    "pairs": len(pairs),
+                    "certified_one": certain["single"],
+                    "certified_all": certain["bonferroni"],
+                    "certified_discoveries": certain["benjamini-hochberg"],
+                    "certified_bernstein": np.mean(np.abs(gaps.gap[some]) > radius),
+                }
+            )
+    return pd.DataFrame(rows)
 
 
 def _combined(cells: Sequence[Cell], view: Callable[[Array], Array], utility: int) -> Gaps:

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from nddv.audit.bounds import UTILITY_RANGES
+from nddv.audit.context import certified_shares
 from nddv.baselines.leave_one_out import leave_one_out
 from nddv.coalitions.contexts import Contexts
 from nddv.coalitions.laws import LAWS
-from nddv.coalitions.sampling import Cell, Limits, corrected_cells, sample
+from nddv.coalitions.sampling import Cell, Estimate, Limits, corrected_cells, sample
 from nddv.methods.valuation import logistic_game
 from nddv.problems.problem import Problem
 from nddv.support.measuring import measure, versions
@@ -52,9 +55,14 @@ class Marginals:
 
 
 def audit_marginals(
-    problem: Problem, seed: int, coalitions: int, reliability: float = 1.0, **game: Any
-) -> tuple[dict[str, Marginals], dict[str, Any]]:
-    """Reference marginals for each utility, and a record of their cost.
+    problem: Problem,
+    seed: int,
+    coalitions: int,
+    reliability: float = 1.0,
+    alpha: float = 0.05,
+    **game: Any,
+) -> tuple[dict[str, Marginals], pd.DataFrame, dict[str, Any]]:
+    """Reference marginals for each utility, what they certify, and a record of their cost.
 
     All utilities are measured on the same fits.
 
@@ -62,6 +70,11 @@ def audit_marginals(
     ----------
     coalitions : most that are drawn for each semi-value.
     reliability : of all values, at which no more are drawn.
+    alpha : probability of a wrong certificate.
+
+    Returns
+    -------
+    Marginals by utility; rows of :func:`~nddv.audit.context.certified_shares`; the record.
     """
     fitted = 0
     with measure() as run:
@@ -73,16 +86,19 @@ def audit_marginals(
         contexts = Contexts(played, UTILITIES)
         rng = np.random.default_rng([seed, STREAM])
         limits = Limits(coalitions, reliability=reliability)
-        found, cells = reference_marginals(contexts, np.stack(loo, axis=1), rng, limits)
+        found, estimates = reference_marginals(contexts, np.stack(loo, axis=1), rng, limits)
+        ranges = {utility: UTILITY_RANGES[utility] for utility in UTILITIES}
+        shares = certified_shares(estimates, ranges, alpha, rng)
+    cells = [cell for estimate in estimates.values() for cell in estimate.cells]
     fitted += sum(len(cell.draws) + cell.refits for cell in cells)
     record = {"fits": fitted, **run.as_record(), "versions": versions()}
-    return dict(zip(UTILITIES, found, strict=True)), record
+    return dict(zip(UTILITIES, found, strict=True)), shares, record
 
 
 def reference_marginals(
     contexts: Contexts, loo: Array, rng: np.random.Generator, limits: Limits
-) -> tuple[list[Marginals], list[Cell]]:
-    """Semi-values of a game beside its leave-one-out marginals, and what was drawn for them.
+) -> tuple[list[Marginals], dict[str, Estimate]]:
+    """Semi-values of a game beside its leave-one-out marginals, and the estimates they are of.
 
     Marginals of all points are predicted at each coalition, and fitted at some others to correct
     the predictions: the sum is unbiased (:mod:`nddv.audit.context`).
@@ -93,20 +109,18 @@ def reference_marginals(
 
     Returns
     -------
-    Marginals of each of the U utilities, and the cells of all semi-values.
+    Marginals of each of the U utilities, and estimates by the name of the semi-value.
     """
-    found: dict[str, Array] = {}
-    drawn: list[Cell] = []
-    for name in SAMPLED:
-        estimate = sample(corrected_cells(contexts, LAWS[name]), rng, limits)
-        found[name], found[f"{name}_stderr"] = estimate.values, estimate.stderr
-        drawn += estimate.cells
-        if name == "shapley":
-            found["deviation"] = _deviation(estimate.cells, loo)
+    estimates = {
+        name: sample(corrected_cells(contexts, LAWS[name]), rng, limits) for name in SAMPLED
+    }
+    found = {"deviation": _deviation(estimates["shapley"].cells, loo)}
+    for name, estimate in estimates.items():
+        found |= {name: estimate.values, f"{name}_stderr": estimate.stderr}
     return [
         Marginals(loo[:, u], **{name: array[:, u] for name, array in found.items()})
         for u in range(loo.shape[1])
-    ], drawn
+    ], estimates
 
 
 def _deviation(cells: Sequence[Cell], loo: Array) -> Array:

@@ -208,7 +208,11 @@ def _allocation(cells: Sequence[Cell], limits: Limits) -> list[tuple[Cell, int]]
     # every utility in units of its own error
     scale = (weights[:, None] ** 2 * variances).sum(axis=0)
     spread = weights * np.sqrt((variances / np.where(scale > 0, scale, 1)).sum(axis=1))
-    shares = spread / np.sqrt([cell.mean_cost() for cell in drawn])
+    # A pilot that happens to vary little must not leave its cell with so few draws that nobody
+    # notices: no cell counts less than half the mean of its kind.
+    kinds = np.array([cell.kind for cell in drawn])
+    least = [spread[kinds == kind].mean() / 2 for kind in kinds]
+    shares = np.maximum(spread, least) / np.sqrt([cell.mean_cost() for cell in drawn])
     counts = np.array([len(cell.draws) for cell in drawn])
     total = min(np.ceil(GROWTH * counts.sum()), limits.coalitions - len(cells) + len(drawn))
     if shares.sum() == 0:
