@@ -128,7 +128,7 @@ class Expansion:
         path = _Path(self, moves)
         for _ in range(REFINING_STEPS):
             left = path.step()
-            done = left.abs() <= last**2  # negative: no way down
+            done = left.abs() <= last**2  # far below zero there is no way down
             if done.any():
                 inside[place[done]] = path.theta[done] - self.model.theta
                 outside[place[done]] = path.outside[done]
