@@ -3,6 +3,7 @@
     import nddv
     values = nddv.value(X, y).values          # one call
     model = nddv.NDDV(readout="path").fit(X, y, X_meta, y_meta)   # scikit-learn style
+    shapley = nddv.semivalues(X, y, X_valid, y_valid)   # and which of their orders are certain
 
 The names are loaded when they are first used: importing the package costs nothing, which the
 workflow and the command line rely on.
@@ -14,18 +15,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nddv.audit.semivalues import semivalues
     from nddv.estimator.nddv import NDDV, value
     from nddv.estimator.together import fit_together
     from nddv.tabular.stored import open_rows
     from nddv.values import Values
 
-__all__ = ["NDDV", "Values", "fit_together", "open_rows", "value"]
+__all__ = ["NDDV", "Values", "fit_together", "open_rows", "semivalues", "value"]
 
 _HOMES = {
     "NDDV": "nddv.estimator.nddv",
     "Values": "nddv.values",
     "fit_together": "nddv.estimator.together",
     "open_rows": "nddv.tabular.stored",
+    "semivalues": "nddv.audit.semivalues",
     "value": "nddv.estimator.nddv",
 }
 

@@ -126,7 +126,7 @@ def test_sizes_have_closed_forms(n):
     np.testing.assert_allclose(shapley, 1 / (n - 1), rtol=1e-11)
     np.testing.assert_allclose(banzhaf, binom.pmf(size, n - 2, 0.5), rtol=1e-7, atol=1e-15)
     for alpha, beta in [(4, 1), (1, 4), (2.5, 3), (1, 1)]:
-        law = semivalue("beta", n, alpha, beta).pair_sizes()
+        law = semivalue(f"beta({alpha},{beta})", n).pair_sizes()
         np.testing.assert_allclose(law, betabinom.pmf(size, n - 2, beta, alpha), rtol=1e-7)
     np.testing.assert_array_equal(semivalue("loo", n).pair_sizes(), size == n - 2)
 
@@ -174,7 +174,7 @@ def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="at least two points"):
         semivalue("shapley", 1)
     with pytest.raises(ValueError, match="must be positive"):
-        semivalue("beta", 5, alpha=0)
+        semivalue("beta(0,1)", 5)
     for pairs, message in [
         ([0, 1], "shape"),
         (np.empty((0, 2), int), "shape"),

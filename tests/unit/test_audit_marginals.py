@@ -12,44 +12,64 @@ from nddv.audit.errors import error_terms, gap_quantiles, normalised, scale_fact
 from nddv.audit.marginals import Marginals, from_arrays, reference_marginals, to_arrays
 from nddv.audit.ranks import rank_correlations
 from nddv.baselines.semivalues import beta_weights
-from nddv.coalitions.game import walk_prefixes
+from nddv.coalitions.contexts import Marginals as AtCoalitions
+from nddv.coalitions.sampling import Limits
 from nddv.support.files import load_arrays, save_arrays
 
 SEED = 100
 
 
 class TableGame:
-    """Four players; the utilities of their sixteen coalitions are drawn once."""
+    """Four players; the utilities of their sixteen coalitions are drawn once, twice over."""
 
     n = 4
 
     def __init__(self):
-        self.table = np.random.default_rng(SEED).random(16)
+        self.tables = np.random.default_rng(SEED).random((16, 2))
+        self.table = self.tables[:, 0]
+        self.loo = self.tables[15] - self.tables[[14, 13, 11, 7]]
+        self.seen = []
 
-    def utilities(self, weights):
-        return self.table[(np.asarray(weights) > 0) @ (1 << np.arange(4))]
+    def exact(self, members):
+        self.seen.append(members)
+        bits = 1 << np.arange(4)
+        code = (members @ bits)[:, None]
+        marginals = self.tables[code | bits] - self.tables[code & ~bits]
+        return AtCoalitions(marginals, np.zeros(len(members), int))
 
-    def walk(self, orders, tolerance=0.0):
-        return walk_prefixes(self.utilities, orders, tolerance)
+    def predicted(self, members):
+        return AtCoalitions(0.9 * self.exact(members).marginals, np.zeros(len(members), int))
+
+    def errors(self, members):
+        return AtCoalitions(0.1 * self.exact(members).marginals, np.zeros(len(members), int))
 
 
-def of(loo, walks):
-    zero, walks = np.zeros(len(loo)), np.asarray(walks, float)
-    return Marginals(np.asarray(loo, float), walks, np.zeros(walks.shape, int), zero, zero)
+def of(loo, deviation):
+    zero = np.zeros(len(loo))
+    return Marginals(np.asarray(loo, float), *[zero] * 6, np.asarray(deviation, float))
+
+
+def referred(coalitions=4000, seed=SEED):
+    game = TableGame()
+    rng = np.random.default_rng(seed)
+    (found, other), _ = reference_marginals(game, game.loo, rng, Limits(coalitions))
+    return game, found, other
 
 
 def test_marginals_are_those_of_the_coalitions():
-    game = TableGame()
-    found = reference_marginals(game, np.random.default_rng(SEED), 4000, 4000)
+    game, found, other = referred()
     everyone = game.table[15]
     np.testing.assert_array_equal(found.loo, everyone - game.table[[14, 13, 11, 7]])
-    shapley, beta = np.zeros(4), np.zeros(4)
+    np.testing.assert_array_equal(other.loo, game.loo[:, 1])
+    shapley, beta, deviation = np.zeros((3, 4))
     for order in permutations(range(4)):
         before = 0
         for size, i in enumerate(order):
             marginal = (game.table[before | 1 << i] - game.table[before]) / 24
             shapley[i] += marginal
             beta[i] += beta_weights(4, 4.0, 1.0)[size] * marginal
+            # predictions are 0.9 of the marginals; the coalition of all is exact
+            deviation[i] += np.abs(0.9 * 24 * marginal - found.loo[i]) / 24
             before |= 1 << i
     values, stderr = found.semivalue("shapley")
     assert (np.abs(values - shapley) < 4 * stderr).all()
@@ -61,33 +81,22 @@ def test_marginals_are_those_of_the_coalitions():
         np.mean(game.table[masks | 1 << i] - game.table[masks & ~(1 << i)]) for i in range(4)
     ]
     assert (np.abs(found.banzhaf - banzhaf) < 4 * found.banzhaf_stderr).all()
-    # every walk shares out what there is
-    np.testing.assert_allclose(found.walks.sum(axis=1), everyone - game.table[0])
+    np.testing.assert_allclose(found.deviation, deviation, rtol=0.35)
+    total = everyone - game.table[0]
+    assert found.shapley.sum() == pytest.approx(total, abs=4 * found.shapley_stderr.sum())
+    with pytest.raises(ValueError, match="unknown semi-value 'core': loo, shapley"):
+        found.semivalue("core")
 
 
 def test_the_same_generator_draws_the_same_coalitions():
-    seen = []
-
-    class Watched(TableGame):
-        def utilities(self, weights):
-            seen.append(np.array(weights, dtype=float))
-            return super().utilities(weights)
-
-    for _ in range(2):
-        reference_marginals(Watched(), np.random.default_rng(SEED), 10, 20)
-    half = len(seen) // 2
-    assert half
-    for one, other in zip(seen[:half], seen[half:], strict=True):
+    first, second = (referred(60)[0].seen for _ in range(2))
+    assert len(first) > 20
+    for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def test_one_order_is_too_few():
-    with pytest.raises(ValueError, match="permutations must be at least 2"):
-        reference_marginals(TableGame(), np.random.default_rng(SEED), 1)
-
-
 def test_marginals_survive_a_file(tmp_path):
-    found = reference_marginals(TableGame(), np.random.default_rng(SEED), 5, 50)
+    _, found, _ = referred(60)
     save_arrays(
         tmp_path / "marginals.npz", **to_arrays({"accuracy": found, "log_likelihood": found})
     )
@@ -108,7 +117,7 @@ def test_the_scale_is_that_of_least_squares_and_never_turns_scores_round():
 
 
 def test_error_terms_by_hand():
-    marginals = of([4.0, 1.0, 3.0], [[9.0, 1.0, 5.0], [9.0, 3.0, 3.0]])
+    marginals = of([4.0, 1.0, 3.0], [5.0, 1.0, 1.0])
     scores = {"a": np.array([2.0, 1.0, 2.0])}
     found = error_terms(scores, {"a"}, marginals, np.array([0]))
     raw, calibrated, zero = found.to_dict("records")
@@ -116,7 +125,7 @@ def test_error_terms_by_hand():
     assert raw["epsilon_ref"] == pytest.approx(
         0.5
     )  # |1 − 1|, |2 − 3|; the first point is not audited
-    assert raw["delta_ctx"] == pytest.approx(2.0)  # twice the mean of 0, 2, 2, 0
+    assert raw["delta_ctx"] == pytest.approx(2.0)  # twice the mean of 1 and 1
     assert raw["envelope"] == pytest.approx(3.0)
     assert raw["loo_range"] == 3.0
     assert calibrated["factor"] == pytest.approx(2.0)  # of the first point
@@ -129,14 +138,15 @@ def test_the_envelope_bounds_the_mean_pair_error():
     rng = np.random.default_rng(SEED)
     for _ in range(20):
         s, loo, walks = rng.normal(size=10), rng.normal(size=10), rng.normal(size=(6, 10))
-        row = error_terms({"a": s}, {"a"}, of(loo, walks), np.array([8, 9])).iloc[0]
+        deviation = np.abs(walks - loo).mean(axis=0)
+        row = error_terms({"a": s}, {"a"}, of(loo, deviation), np.array([8, 9])).iloc[0]
         errors = np.abs(s - walks).mean(axis=0)[:8]
         i, j = np.triu_indices(8, k=1)
         assert np.mean(errors[i] + errors[j]) <= row["envelope"] + 1e-12
 
 
 def test_scores_in_other_units_are_not_audited_raw():
-    marginals = of([0.0, 1.0], np.ones((3, 2)))
+    marginals = of([0.0, 1.0], np.ones(2))
     one = np.array([0])
     found = error_terms({"terminal": np.array([-1.0, 1.0])}, {"participation"}, marginals, one)
     assert list(found["readout"]) == ["terminal", "zero"]
@@ -147,7 +157,7 @@ def test_scores_in_other_units_are_not_audited_raw():
 
 
 def test_gap_quantiles_by_hand():
-    row = gap_quantiles(of([0.0, 1.0, 3.0], np.zeros((2, 3)))).iloc[0]
+    row = gap_quantiles(of([0.0, 1.0, 3.0], np.zeros(3))).iloc[0]
     assert row["gap_50"] == 2.0  # of 1, 2, 3
     assert row["loo_range"] == 3.0
 
@@ -172,9 +182,11 @@ def test_noisy_and_clean_rows_have_the_unit_of_the_noisy_problem():
 def test_rank_correlations_with_known_answers():
     rng = np.random.default_rng(SEED)
     truth = rng.normal(size=400)
-    walks = truth + rng.normal(size=(16, 400))  # reliability of the mean: 16/17
-    sizes, noisy = np.zeros((16, 400), int), truth + 0.5 * rng.normal(size=400)
-    exact = Marginals(truth, walks, sizes, noisy, np.full(400, 0.5))
+    sampled = truth + 0.25 * rng.normal(size=400)  # reliability 16/17
+    noisy = truth + 0.5 * rng.normal(size=400)
+    errors = np.full((2, 400), [[0.25], [0.5]])
+    none = np.zeros((3, 400))
+    exact = Marginals(truth, sampled, errors[0], noisy, errors[1], *none)
     values = {"same": np.exp(truth), "opposite": -truth, "flat": np.ones(400)}
     values["none"] = np.empty(0)
     found = rank_correlations(values, exact).set_index(["method", "reference"])

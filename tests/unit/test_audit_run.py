@@ -33,8 +33,8 @@ def audited():
     readouts = ["terminal", "path", "participation"]
     (values,) = nddv_values([problem], [SEED], readouts, **SETTINGS)
     values["small-loss"] = value("small-loss", problem, SEED)
-    marginals, record = audit_marginals(problem, SEED, 6, 100)
-    return problem, values, marginals, record
+    marginals, shares, record = audit_marginals(problem, SEED, 100)
+    return problem, values, marginals, (shares, record)
 
 
 def test_scores_have_the_differences_of_the_values_and_participation_its_own_zero(audited):
@@ -48,24 +48,24 @@ def test_scores_have_the_differences_of_the_values_and_participation_its_own_zer
     np.testing.assert_allclose(scores[PARTICIPATION], model.sensitivities_, rtol=1e-10)
 
 
-def test_both_utilities_are_audited_and_their_cost_is_told(audited, tmp_path, monkeypatch):
-    problem, values, marginals, record = audited
-    assert list(marginals) == ["accuracy", "log_likelihood"]
-    assert record["fits"] > 2 * (6 * 58 + 100 + 60)
+def test_all_utilities_are_audited_and_their_cost_is_told(audited, tmp_path, monkeypatch):
+    problem, values, marginals, (_, record) = audited
+    assert list(marginals) == ["accuracy", "log_likelihood", "probability"]
+    assert record["fits"] > 3 * (60 + 90)  # leave-one-out of each utility, and three semi-values
     monkeypatch.setenv("NDDV_CACHE", str(tmp_path))
-    again, shared = audit_marginals(problem, SEED, 6, 100, cache=True)
-    assert shared["fits"] < 0.6 * record["fits"]  # each coalition once
+    again, _, shared = audit_marginals(problem, SEED, 100, cache=True)
+    assert shared["fits"] <= record["fits"] - 2 * 60  # leave-one-out is fitted once
     np.testing.assert_allclose(
-        again["log_likelihood"].walks, marginals["log_likelihood"].walks, atol=1e-5
+        again["log_likelihood"].shapley, marginals["log_likelihood"].shapley, atol=1e-5
     )
     failed = Values(np.empty(0), record={"gap": "ValueError: too few points"})
     frames = audit_scores(marginals, {**values, "failed": failed}, SEED, calibration=0.25)
     errors = frames["errors"].groupby("utility")["readout"].count()
     # three calibrated and zero; by log-likelihood, participation also raw
-    assert dict(errors) == {"accuracy": 4, "log_likelihood": 5}
-    assert len(frames["gaps"]) == 2
+    assert dict(errors) == {"accuracy": 4, "log_likelihood": 5, "probability": 4}
+    assert len(frames["gaps"]) == 3
     ranks = frames["ranks"]
-    assert len(ranks) == 2 * 5 * 3
+    assert len(ranks) == 3 * 5 * 3
     assert set(ranks.loc[ranks["method"] == "failed", "gap"]) == {"ValueError: too few points"}
 
 
@@ -82,7 +82,7 @@ def test_certificates_of_every_semivalue(audited):
     settings = (values, marginals, semivalues, 40, 4, 0.05, 0.25)
     rows = audit_certificates(problem, SEED, *settings)
     # three scores and the control; by log-likelihood, participation also raw
-    assert len(rows) == 40 * 4 * (4 + 5)
+    assert len(rows) == 40 * 4 * (4 + 5 + 4)
     scores = rows[(rows["semivalue"] == "loo") & (rows["readout"] != SAMPLES_ONLY)]
     certified = scores[scores["certified_hoeffding"]]
     assert 0 < len(certified) < len(scores)

@@ -21,6 +21,7 @@ from nddv.baselines.semivalues import (
 )
 from nddv.baselines.subsamples import data_banzhaf, difference_of_means, influence_subsample
 from nddv.coalitions import LogisticGame, walk_prefixes
+from nddv.support.settings import UTILITIES
 
 SEED = 100
 
@@ -520,7 +521,7 @@ def test_wrong_labels_come_out_low_under_logistic_regression():
         assert right_above_wrong.mean() > 0.8
 
 
-@pytest.mark.parametrize("utility", ["accuracy", "log_likelihood"])
+@pytest.mark.parametrize("utility", UTILITIES)
 def test_awkward_data(utility):
     """More features than points, a constant one, equal rows, a class of two points."""
     draw = rng()

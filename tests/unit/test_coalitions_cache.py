@@ -255,7 +255,7 @@ def test_default_folder_is_in_the_cache(tmp_path, monkeypatch):
 def _use_at_once(folder, barrier, number, results):
     """Store and look up in many small steps, at the same time as others."""
     keys = [f"{i:016d}".encode() for i in range(40)]
-    scores = [np.array([[i, -i], [i + 1, i / 3]]) for i in range(40)]
+    scores = [np.array([[i, -i, i / 7], [i + 1, i / 3, 0]]) for i in range(40)]
     cache = ScoreCache(folder, b"game")
     barrier.wait()
     with warnings.catch_warnings(record=True) as said:
@@ -291,4 +291,4 @@ def test_processes_share_a_file(tmp_path, damaged):
     assert len(messages) == damaged  # one process replaces the file, and says so
     assert all("beginning a new one" in message for message in messages)
     for _, _, found in answers:
-        assert found == [[[i, -i], [i + 1, i / 3]] for i in range(40)]
+        assert found == [[[i, -i, i / 7], [i + 1, i / 3, 0]] for i in range(40)]

@@ -9,6 +9,7 @@ from sklearn.metrics import accuracy_score, log_loss
 
 from nddv.baselines.leave_one_out import leave_one_out
 from nddv.coalitions import FLOOR, LogisticGame, logistic, walk_prefixes
+from nddv.support.settings import UTILITIES
 
 
 def make_problem(n=40, d=3, n_classes=2, m=60, seed=100):
@@ -28,11 +29,14 @@ def refit(problem, weights, utility, C=1.0):
     if utility == "accuracy":
         return accuracy_score(y_valid, model.predict(X_valid))
     assert len(model.classes_) == n_classes
-    return -log_loss(y_valid, model.predict_proba(X_valid))
+    probabilities = model.predict_proba(X_valid)
+    if utility == "probability":
+        return probabilities[np.arange(len(y_valid)), y_valid].mean()
+    return -log_loss(y_valid, probabilities)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("utility", ["accuracy", "log_likelihood"])
+@pytest.mark.parametrize("utility", UTILITIES)
 def test_utilities_are_those_of_refits(utility, n_classes):
     problem = make_problem(n_classes=n_classes)
     weights = np.random.default_rng(101).integers(0, 3, size=(10, 40))
@@ -55,6 +59,8 @@ def test_empty_and_single_class_coalitions():
     np.testing.assert_allclose(
         likelihood, [np.log(share[y_valid]).mean(), np.log(smoothed).mean()], rtol=1e-12
     )
+    probability = LogisticGame(*problem, utility="probability").utilities(weights)
+    np.testing.assert_allclose(probability, [share[y_valid].mean(), smoothed.mean()], rtol=1e-12)
 
 
 def test_absent_class_has_the_floor():
@@ -66,9 +72,11 @@ def test_absent_class_has_the_floor():
     expected = (np.log(found).sum() + np.log(FLOOR) * np.sum(~known)) / len(y_valid)
     game = LogisticGame(*problem, utility="log_likelihood")
     assert game.utilities(held[None])[0] == pytest.approx(expected, abs=1e-6)
+    game = LogisticGame(*problem, utility="probability")
+    assert game.utilities(held[None])[0] == pytest.approx(found.sum() / len(y_valid), abs=1e-6)
 
 
-@pytest.mark.parametrize("utility", ["accuracy", "log_likelihood"])
+@pytest.mark.parametrize("utility", UTILITIES)
 @pytest.mark.parametrize(("n", "d", "n_classes"), [(20, 3, 2), (20, 3, 3), (20, 30, 2)])
 def test_leave_one_out_is_a_refit_without_the_point(n, d, n_classes, utility):
     problem = make_problem(n, d, n_classes, m=50)
@@ -109,7 +117,7 @@ def test_finite_on_awkward_data():
     X[30:] = X[:30]
     y[y == 2] = 0
     y[[3, 33]] = 2
-    for utility in ("accuracy", "log_likelihood"):
+    for utility in UTILITIES:
         game = LogisticGame(X, y, X_valid, y_valid, 3, C=10.0, utility=utility)
         orders = np.array([np.random.default_rng(104).permutation(60)])
         assert np.isfinite(game.walk(orders)[0]).all()

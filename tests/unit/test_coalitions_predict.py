@@ -38,7 +38,11 @@ def test_probabilities_are_those_of_scikit_learn(case, memory_mb):
 def test_scores_are_those_of_scikit_learn(case, memory_mb):
     fits, models, X, y = case
     expected = [
-        (accuracy_score(y, model.predict(X)), -log_loss(y, model.predict_proba(X)))
+        (
+            accuracy_score(y, model.predict(X)),
+            -log_loss(y, model.predict_proba(X)),
+            model.predict_proba(X)[np.arange(len(y)), y].mean(),
+        )
         for model in models
     ]
     np.testing.assert_allclose(scores(fits, X, y, memory_mb=memory_mb), expected, atol=1e-5)
@@ -62,7 +66,8 @@ def test_an_absent_class_costs_the_floor():
     X, y = np.zeros((2, 1)), np.array([0, 2])
     ((_, probabilities),) = predict_proba_many(constant_fits([0.0, 0.0, -np.inf]), X)
     np.testing.assert_allclose(probabilities[0], [[0.5, 0.5, 0.0]] * 2)
-    accuracy, likelihood = scores(constant_fits([0.0, 0.0, -np.inf]), X, y)[0]
+    accuracy, likelihood, probability = scores(constant_fits([0.0, 0.0, -np.inf]), X, y)[0]
     assert accuracy == 0.5
+    assert probability == pytest.approx(0.25)
     assert likelihood == pytest.approx((np.log(0.5) + np.log(FLOOR)) / 2)
     assert scores(constant_fits([100.0]), X[:1], y[:1])[0, 1] == pytest.approx(np.log(FLOOR))

@@ -37,7 +37,11 @@ SMALL = {
     "singular-oob": {"num_models": 50},
     "aum": {"epochs": 2},
 }
-DETERMINISTIC = ("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss")
+LEVELS = ("shapley-level", "banzhaf-level", "beta-level", "influence-level")
+DETERMINISTIC = (
+    *("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss"),
+    *LEVELS,
+)
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +210,7 @@ def test_the_game_of_a_rule_can_be_chosen(problem):
     accuracy = value("loo", problem, 100).values
     likelihood = value("loo", problem, 100, utility="log_likelihood", C=2.0).values
     assert len(np.unique(accuracy)) < len(np.unique(likelihood))
-    with pytest.raises(ValueError, match="utility must be one of 'accuracy', 'log_likelihood'"):
+    with pytest.raises(ValueError, match="one of 'accuracy', 'log_likelihood', 'probability'"):
         value("loo", problem, 100, utility="f1")
 
 

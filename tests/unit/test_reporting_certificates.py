@@ -14,7 +14,7 @@ from nddv.audit.laws import semivalue
 from nddv.audit.pairs import choose_pairs, pair_utilities
 from nddv.reporting.figures.certificates import CONTROL, CONTROL_LOOK, certificate_figure
 from nddv.reporting.figures.style import LOOKS, save_figure
-from nddv.reporting.tables.certificates import certificate_summary
+from nddv.reporting.tables.certificates import certificate_summary, context_certificates
 
 SEED = 100
 
@@ -48,6 +48,20 @@ def certificates(dataset="2dplanes", seed=SEED, names=("loo", "shapley"), scale=
 @pytest.fixture(scope="module")
 def rows():
     return certificates()
+
+
+def test_shares_in_context_are_means_over_seeds():
+    row = {"dataset": "a", "n": 10, "corruption": "clean", "utility": "accuracy"}
+    row |= {"semivalue": "shapley", "pairs": 45, "reliability": 0.9, "coalitions": 50}
+    rows = pd.DataFrame(
+        {**row, "seed": seed, "certified_one": 0.2 * seed, "seconds": 1.0} for seed in (1, 2)
+    )
+    gap = {"dataset": "b", "n": 10, "corruption": "clean", "reason": "not to be had"}
+    first, second = context_certificates(rows, [gap]).to_dict("records")
+    assert first["certified_one"] == pytest.approx(0.3)
+    assert first["certified_one_sd"] == pytest.approx(0.2 / np.sqrt(2))
+    assert first["runs"] == 2
+    assert second["note"] == "not to be had"
 
 
 def small_table():

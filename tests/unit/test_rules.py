@@ -58,7 +58,11 @@ BASELINES = [name for name in METHODS if not name.startswith("nddv-")]
 # Rules for regression value another problem: Friedman's, with its real-valued target.
 PLANES, FRIED = ("2dplanes", "label10"), ("fire_target", "target10")
 GIVEN = {name: PLANES if "classification" in METHODS[name].tasks else FRIED for name in BASELINES}
-DETERMINISTIC = ["loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss"]
+LEVELS = ["shapley-level", "banzhaf-level", "beta-level", "influence-level"]
+DETERMINISTIC = [
+    *("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss"),
+    *LEVELS,
+]
 
 
 @pytest.mark.parametrize("method", DETERMINISTIC)

@@ -73,7 +73,7 @@ MICRO = {
         "controls": ["small-loss"],
         "marginals": {
             **{"datasets": ["2dplanes", "imagenet100@resnet50"], "n": 60},
-            **{"permutations": 4, "coalitions": 60},
+            **{"coalitions": 60, "reliability": 1.0},
         },
         "certificates": {"pairs": 4, "samples": 3},
         "retraining": {

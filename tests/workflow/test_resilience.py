@@ -26,7 +26,7 @@ NDDV = f"results/values/{ADDRESS}/seed100/nddv-terminal.npz"
 MARGINALS = f"results/audits/{ADDRESS}/seed100/marginals.npz"
 
 # Data, problems, values, all audits of utilities, an evaluation, tables and figures. There are
-# enough walks for the audits to be killed among them: their fits are in the cache.
+# enough coalitions for the audits to be killed among them.
 OVERLAY = {
     "seeds": [100],
     "methods": ["nddv-terminal", "nddv-path", "nddv-participation", "small-loss", "knn-shapley"],
@@ -34,7 +34,7 @@ OVERLAY = {
         "controls": ["small-loss"],
         "marginals": {
             **{"datasets": ["2dplanes"], "n": 60, "corruptions": ["label10"]},
-            **{"permutations": 300, "coalitions": 3000},
+            **{"coalitions": 3000, "reliability": 1.0},
         },
         "certificates": {"pairs": 4, "samples": 3},
         "retraining": {
@@ -193,7 +193,7 @@ def test_stopped_by_hand_it_leaves_nothing_half_written_and_goes_on(fresh, undis
 
 @pytest.mark.slow
 def test_two_runs_share_a_cache(fresh, undisturbed, tmp_path):
-    """The walks of an audit, at the same time."""
+    """The fits of an audit, at the same time."""
     shutil.copytree(fresh.folder, tmp_path / "second")
     projects = [fresh, replace(fresh, folder=tmp_path / "second")]
     processes = [

@@ -9,6 +9,7 @@ rule audit_marginals:
         problem=f"results/problems/{ADDRESS}/problem.npz",
     output:
         marginals=f"results/audits/{ADDRESS}/marginals.npz",
+        shares=f"results/audits/{ADDRESS}/context.csv",
         record=f"results/audits/{ADDRESS}/marginals.json",
     log:
         f"results/logs/audit_marginals/{ADDRESS}.log",
@@ -20,7 +21,11 @@ rule audit_marginals:
         mem_mb=growing(4000),
         runtime=growing(120),
     params:
-        settings={**PLAN.audit_settings("marginals"), **config["audits"]["game"]},
+        settings={
+            **PLAN.audit_settings("marginals"),
+            **config["audits"]["game"],
+            "alpha": config["audits"]["certificates"]["alpha"],
+        },
         sources=source_hash("audit.marginals", "coalitions"),
     message:
         "Marginals of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"

@@ -9,9 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nddv.coalitions.predict import FLOOR
+from nddv.coalitions.measures import FLOOR
 
-UTILITY_RANGES = {"accuracy": (0.0, 1.0), "log_likelihood": (float(np.log(FLOOR)), 0.0)}
+UTILITY_RANGES = {
+    "accuracy": (0.0, 1.0),
+    "log_likelihood": (float(np.log(FLOOR)), 0.0),
+    "probability": (0.0, 1.0),
+}
 """Lowest and highest utility of :class:`~nddv.coalitions.LogisticGame`, whatever the coalition."""
 
 

@@ -6,8 +6,8 @@ over all pairs is at most 2 ε̂_ref + δ̂_ctx:
 
 - ε̂_ref is the mean over points of |s_i − Δ_i(N∖i)|, the discrepancy at the reference coalition
   (leave-one-out);
-- δ̂_ctx is twice the mean over points and contexts of |Δ_i(A) − Δ_i(N∖i)|. Contexts are the points
-  that come before i in random orders.
+- δ̂_ctx is twice the mean over points and contexts of |Δ_i(A) − Δ_i(N∖i)|. Contexts are drawn by the
+  law of the Shapley value: the points that come before i in a random order.
 
 The table `epsilon_delta` says how scores are scaled and in which unit the terms are printed.
 """
@@ -70,7 +70,7 @@ def error_terms(
             f"calibration must be some of the {len(loo)} points and leave others to audit, "
             f"got {len(np.unique(calibration))}"
         )
-    delta = 2 * np.abs(marginals.walks[:, audited] - loo[audited]).mean()
+    delta = 2 * marginals.deviation[audited].mean()
     rows = []
     for readout, s in [*scores.items(), (ZERO, np.zeros_like(loo))]:
         factors = {"raw": 1.0} if readout in (*raw, ZERO) else {}

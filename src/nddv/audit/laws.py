@@ -17,10 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
-from nddv.baselines.semivalues import beta_weights
-from nddv.support.wording import pick
+from nddv.coalitions.laws import find_law
 
 
 @dataclass(frozen=True)
@@ -50,22 +48,11 @@ class SemiValue:
         return len(sizes) == 1 and sizes[0] in (0, self.n - 2)
 
 
-def semivalue(name: str, n: int, alpha: float = 4.0, beta: float = 1.0) -> SemiValue:
-    """A semi-value by its name, for n ≥ 2 points.
-
-    "loo": ω_{n−1} = 1. "shapley": ω_k = 1/n. "banzhaf" (normalised): ω_k = C(n−1, k)/2^{n−1}.
-    "beta": Beta(α, β)-Shapley (:func:`nddv.baselines.semivalues.beta_weights`).
-    """
+def semivalue(name: str, n: int) -> SemiValue:
+    """A semi-value by its name in :mod:`nddv.coalitions.laws`, for n ≥ 2 points."""
     if n < 2:
         raise ValueError(f"a pair needs at least two points, got n={n}")
-    k = np.arange(n)
-    log_omega = {
-        "loo": lambda: np.where(k == n - 1, 0.0, -np.inf),
-        "shapley": lambda: np.full(n, -np.log(n)),
-        "banzhaf": lambda: gammaln(n) - gammaln(k + 1) - gammaln(n - k) - (n - 1) * np.log(2.0),
-        "beta": lambda: np.log(beta_weights(n, alpha, beta) / n),
-    }
-    return SemiValue(name, np.exp(pick(log_omega, name, "semi-value")()))
+    return SemiValue(name, find_law(name).omega(n))
 
 
 def draw_members(

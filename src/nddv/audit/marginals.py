@@ -2,92 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from nddv.audit.bounds import UTILITY_RANGES
+from nddv.audit.context import certified_shares
 from nddv.baselines.leave_one_out import leave_one_out
-from nddv.baselines.semivalues import beta_weights, walk_contributions
-from nddv.baselines.subsamples import data_banzhaf
-from nddv.coalitions.game import Game
-from nddv.coalitions.predict import MEASURES
+from nddv.coalitions.contexts import Contexts
+from nddv.coalitions.laws import LAWS
+from nddv.coalitions.sampling import Cell, Estimate, Limits, corrected_cells, sample
 from nddv.methods.valuation import logistic_game
 from nddv.problems.problem import Problem
 from nddv.support.measuring import measure, versions
+from nddv.support.settings import UTILITIES
 
 STREAM = 1
-"""Random numbers: the stream of the methods, so that a cache may already have their fits."""
+"""Random numbers: the stream of the methods."""
 
-BATCH = 8
-"""Orders that are walked at once; an interruption loses at most their fits."""
+SAMPLED = ("shapley", "banzhaf", "beta")
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Marginals:
     """Finite marginals Δ_i(C) = U(C ∪ i) − U(C) of every point (Eq. finite_marginal_target).
 
-    Walks are marginals at the points that come before i in each of M random orders: contexts of i,
-    drawn by the law of the Shapley value.
+    All arrays are (n,). Leave-one-out is exact; the means over coalitions have standard errors.
     """
 
-    loo: NDArray[np.float64]  # (n,) at the reference coalition C = N∖i, exact
-    walks: NDArray[np.float64]  # (M, n)
-    sizes: NDArray[np.int64]  # (M, n) number of points that come before
-    banzhaf: NDArray[np.float64]  # (n,) mean over coalitions, every point in them or not by ½
-    banzhaf_stderr: NDArray[np.float64]  # (n,)
+    loo: Array  # at the reference coalition C = N∖i
+    shapley: Array
+    shapley_stderr: Array
+    banzhaf: Array
+    banzhaf_stderr: Array
+    beta: Array
+    beta_stderr: Array
+    deviation: Array  # mean |Δ_i(C) − Δ_i(N∖i)| over the contexts of the Shapley value
 
-    def semivalue(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def semivalue(self, name: str) -> tuple[Array, Array]:
         """Values (n,) of "loo", "shapley", "banzhaf" or "beta", and their standard errors (n,)."""
         if name == "loo":
             return self.loo, np.zeros_like(self.loo)
-        if name == "banzhaf":
-            return self.banzhaf, self.banzhaf_stderr
-        if name not in ("shapley", "beta"):
-            raise ValueError(f"unknown semi-value {name!r}: loo, shapley, banzhaf or beta")
-        weights = beta_weights(len(self.loo), 4.0, 1.0)[self.sizes] if name == "beta" else 1.0
-        draws = weights * self.walks
-        return draws.mean(axis=0), draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
+        if name not in SAMPLED:
+            raise ValueError(f"unknown semi-value {name!r}: loo, {', '.join(SAMPLED)}")
+        return getattr(self, name), getattr(self, f"{name}_stderr")
 
 
 def audit_marginals(
-    problem: Problem, seed: int, permutations: int, coalitions: int, **game: Any
-) -> tuple[dict[str, Marginals], dict[str, Any]]:
-    """Reference marginals for each utility, and a record of their cost.
+    problem: Problem,
+    seed: int,
+    coalitions: int,
+    reliability: float = 1.0,
+    alpha: float = 0.05,
+    **game: Any,
+) -> tuple[dict[str, Marginals], pd.DataFrame, dict[str, Any]]:
+    """Reference marginals for each utility, what they certify, and a record of their cost.
 
-    All utilities use the same coalitions, so with a ``cache`` each coalition is fitted once.
+    All utilities are measured on the same fits.
+
+    Parameters
+    ----------
+    coalitions : most that are drawn for each semi-value.
+    reliability : of all values, at which no more are drawn.
+    alpha : probability of a wrong certificate.
+
+    Returns
+    -------
+    Marginals by utility; rows of :func:`~nddv.audit.context.certified_shares`; the record.
     """
-    by_utility, fitted = {}, 0
+    fitted = 0
     with measure() as run:
-        for utility in MEASURES:
+        loo = []
+        for utility in UTILITIES:
             played = logistic_game(problem, utility=utility, **game)
-            rng = np.random.default_rng([seed, STREAM])
-            by_utility[utility] = reference_marginals(played, rng, permutations, coalitions)
+            loo.append(leave_one_out(played).values)
             fitted += played.fitted
-    return by_utility, {"fits": fitted, **run.as_record(), "versions": versions()}
+        contexts = Contexts(played, UTILITIES)
+        rng = np.random.default_rng([seed, STREAM])
+        limits = Limits(coalitions, reliability=reliability)
+        found, estimates = reference_marginals(contexts, np.stack(loo, axis=1), rng, limits)
+        ranges = {utility: UTILITY_RANGES[utility] for utility in UTILITIES}
+        shares = certified_shares(estimates, ranges, alpha, rng)
+    cells = [cell for estimate in estimates.values() for cell in estimate.cells]
+    fitted += sum(len(cell.draws) + cell.refits for cell in cells)
+    record = {"fits": fitted, **run.as_record(), "versions": versions()}
+    return dict(zip(UTILITIES, found, strict=True)), shares, record
 
 
 def reference_marginals(
-    game: Game, rng: np.random.Generator, permutations: int = 50, coalitions: int = 1000
-) -> Marginals:
-    """Exact leave-one-out marginals, and sampled marginals, of one game.
+    contexts: Contexts, loo: Array, rng: np.random.Generator, limits: Limits
+) -> tuple[list[Marginals], dict[str, Estimate]]:
+    """Semi-values of a game beside its leave-one-out marginals, and the estimates they are of.
 
-    The same rng gives the same coalitions. So games that share a cache and differ in the utility
-    share the fits.
+    Marginals of all points are predicted at each coalition, and fitted at some others to correct
+    the predictions: the sum is unbiased (:mod:`nddv.audit.context`).
+
+    Parameters
+    ----------
+    loo : (n, U) exact leave-one-out marginals.
+
+    Returns
+    -------
+    Marginals of each of the U utilities, and estimates by the name of the semi-value.
     """
-    if permutations < 2:
-        raise ValueError(f"permutations must be at least 2, got {permutations}")
-    orders = rng.permuted(np.broadcast_to(np.arange(game.n), (permutations, game.n)), axis=1)
-    parts = (orders[k : k + BATCH] for k in range(0, permutations, BATCH))
-    every = np.ones((1, game.n))
-    walks = [walk_contributions(game.walk(part)[0], part, every)[:, 0] for part in parts]
-    banzhaf = data_banzhaf(game, rng, num_models=coalitions)
-    assert banzhaf.stderr is not None
-    loo = leave_one_out(game).values
-    sizes = np.argsort(orders, axis=1)
-    return Marginals(loo, np.concatenate(walks), sizes, banzhaf.values, banzhaf.stderr)
+    estimates = {
+        name: sample(corrected_cells(contexts, LAWS[name]), rng, limits) for name in SAMPLED
+    }
+    found = {"deviation": _deviation(estimates["shapley"].cells, loo)}
+    for name, estimate in estimates.items():
+        found |= {name: estimate.values, f"{name}_stderr": estimate.stderr}
+    return [
+        Marginals(loo[:, u], **{name: array[:, u] for name, array in found.items()})
+        for u in range(loo.shape[1])
+    ], estimates
+
+
+def _deviation(cells: Sequence[Cell], loo: Array) -> Array:
+    """Mean distances (n, U) of marginals from others (n, U)."""
+    contexts = [cell for cell in cells if cell.kind != "errors"]
+    parts = (c.stratum.weight * np.abs(c.all_draws() - loo).mean(axis=0) for c in contexts)
+    return np.asarray(sum(parts))
 
 
 def to_arrays(marginals: Mapping[str, Marginals]) -> dict[str, NDArray[Any]]:

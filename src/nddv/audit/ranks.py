@@ -10,6 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from nddv.coalitions.sampling import reliability
+
 if TYPE_CHECKING:
     from nddv.audit.marginals import Marginals
 
@@ -19,10 +21,9 @@ def rank_correlations(
 ) -> pd.DataFrame:
     """Spearman correlations of every method with leave-one-out, Shapley and Banzhaf marginals.
 
-    Shapley and Banzhaf are sampled. Their ``reliability`` is the correlation that two independent
-    samples of this size would have (Shapley: from halves of the orders, by the Spearman–Brown
-    formula; Banzhaf: from its standard errors). No method can be expected to correlate with a
-    sampled reference by more than the root of its reliability.
+    Shapley and Banzhaf are sampled. Their ``reliability``, from their standard errors, is the
+    correlation that two independent samples of this size would have. No method can be expected to
+    correlate with a sampled reference by more than its root.
 
     Returns
     -------
@@ -31,8 +32,8 @@ def rank_correlations(
     """
     references = {
         "loo": (marginals.loo, 1.0),
-        "shapley": (marginals.semivalue("shapley")[0], _halves(marginals.walks)),
-        "banzhaf": (marginals.banzhaf, _by_errors(marginals.banzhaf, marginals.banzhaf_stderr)),
+        "shapley": (marginals.shapley, _reliability(*marginals.semivalue("shapley"))),
+        "banzhaf": (marginals.banzhaf, _reliability(*marginals.semivalue("banzhaf"))),
     }
     rows = [
         {
@@ -54,11 +55,6 @@ def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     return float(spearmanr(x, y).statistic)
 
 
-def _halves(walks: NDArray[np.float64]) -> float:
-    half = correlation(walks[::2].mean(axis=0), walks[1::2].mean(axis=0))
-    return 2 * half / (1 + half) if half > 0 else 0.0
-
-
-def _by_errors(values: NDArray[np.float64], stderr: NDArray[np.float64]) -> float:
-    spread = float(values.var())
-    return max(0.0, 1 - float(np.mean(stderr**2)) / spread) if spread > 0 else float("nan")
+def _reliability(values: NDArray[np.float64], stderr: NDArray[np.float64]) -> float:
+    """NaN where all values are equal."""
+    return float(reliability(values, stderr)) if np.ptp(values) > 0 else float("nan")

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln
 
 from nddv.coalitions import Game
+from nddv.coalitions.laws import beta_shapley_law
 from nddv.support.settings import NotNegative, Positive, checked, whole
 from nddv.values import Values
 
@@ -56,15 +56,9 @@ def beta_shapley(
 def beta_weights(n: int, alpha: float, beta: float) -> NDArray[np.float64]:
     """Weights w_j ∝ B(j+β, n−j−1+α) / B(j+1, n−j) of the coalition sizes j = 0, …, n−1, mean one.
 
-    Equations (3) and (5) of Kwon and Zou (2022), in logarithms: the factors underflow from about
-    n = 1,000 on while their ratio is of order one.
+    Equations (3) and (5) of Kwon and Zou (2022).
     """
-    if not (alpha > 0 and beta > 0):
-        raise ValueError(f"alpha and beta must be positive, got {alpha} and {beta}")
-    size = np.arange(n)
-    logarithm = betaln(size + beta, n - size - 1 + alpha) - betaln(size + 1, n - size)
-    weights = np.exp(logarithm - logarithm.max())
-    return np.asarray(weights / weights.mean(), dtype=np.float64)
+    return n * beta_shapley_law(alpha, beta).omega(n)
 
 
 @checked

@@ -5,13 +5,18 @@
 - :class:`Game`: anything that gives utilities of coalitions. :class:`LogisticGame` is the game of
   the downstream logistic regression.
 - :func:`walk_prefixes`: utilities along orders of the points, for any game.
+- :mod:`~nddv.coalitions.laws`: the semi-values, as laws of coalitions.
+- :mod:`~nddv.coalitions.levels`: semi-values from derivatives where all points have one weight.
+- :mod:`~nddv.coalitions.contexts`: marginals of all points at a coalition, from its one fit; and
+  :mod:`~nddv.coalitions.sampling`: semi-values from them, with standard errors.
 """
 
 from nddv.coalitions.engine import Engine, fit_coalitions
 from nddv.coalitions.fits import Fits
 from nddv.coalitions.game import Game, walk_prefixes
 from nddv.coalitions.logistic import LogisticGame
-from nddv.coalitions.predict import FLOOR, predict_proba_many
+from nddv.coalitions.measures import FLOOR
+from nddv.coalitions.predict import predict_proba_many
 
 __all__ = [
     "FLOOR",

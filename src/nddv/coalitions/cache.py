@@ -24,6 +24,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from nddv.support.files import cache_folder
+from nddv.support.settings import UTILITIES
 
 DIGEST_BYTES = 16
 BUSY_SECONDS = 60.0
@@ -64,7 +65,7 @@ class ScoreCache:
         self.usable = True
 
     def lookup(self, block: bytes) -> NDArray[np.float64] | None:
-        """Accuracies and log-likelihoods (B, 2) of the coalitions of a block; None if unknown."""
+        """Utilities (B, 3) of the coalitions of a block; None if unknown."""
 
         def select(connection: sqlite3.Connection) -> NDArray[np.float64] | None:
             query = "SELECT scores, checksum FROM blocks WHERE block = ?"
@@ -75,12 +76,12 @@ class ScoreCache:
             # SQLite notices a broken page, but not a number that has changed.
             if _checksum(block, scores) != checksum:
                 raise sqlite3.DatabaseError("a block does not have its checksum")
-            return np.frombuffer(scores, STORED_TYPE).astype(np.float64).reshape(-1, 2)
+            return np.frombuffer(scores, STORED_TYPE).astype(np.float64).reshape(-1, len(UTILITIES))
 
         return self._run(select) if self.path.exists() else None
 
     def store(self, block: bytes, scores: NDArray[np.float64]) -> None:
-        """Keep the scores (B, 2) of a block; they replace any older ones."""
+        """Keep the utilities (B, 3) of a block; they replace any older ones."""
         content = np.asarray(scores, STORED_TYPE).tobytes()
         row = (block, content, _checksum(block, content))
         insert = "INSERT OR REPLACE INTO blocks VALUES (?, ?, ?)"

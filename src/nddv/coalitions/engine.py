@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from nddv.coalitions.fits import Fits, concatenate
-from nddv.coalitions.predict import FLOOR, predict_proba_many
+from nddv.coalitions.measures import FLOOR
+from nddv.coalitions.predict import predict_proba_many
 from nddv.coalitions.solver import Solver
 from nddv.coalitions.threads import apply, workers
 

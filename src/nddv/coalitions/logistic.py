@@ -13,9 +13,10 @@ from nddv.coalitions.cache import ScoreCache, content_key
 from nddv.coalitions.engine import Engine, check_points
 from nddv.coalitions.fits import Fits
 from nddv.coalitions.game import truncate, within
-from nddv.coalitions.predict import MEASURES, scores
+from nddv.coalitions.predict import scores
 from nddv.coalitions.threads import apply, free_threads, workers
 from nddv.support.provenance import source_hash
+from nddv.support.settings import UTILITIES
 
 STRIDE = 128
 """Fits of a walk that are made together."""
@@ -36,7 +37,7 @@ class LogisticGame:
     X_valid, y_valid : (m, d) and (m,), the points to predict.
     n_classes : number of classes.
     C : inverse strength of the penalty.
-    utility : "accuracy" or "log_likelihood", the mean over the validation points.
+    utility : one of ``nddv.support.settings.UTILITIES``, the mean over the validation points.
     device, dtype : where to compute, and in which precision.
     cache : folder in which utilities are stored (:mod:`nddv.coalitions.cache` names a default);
         None stores nothing.
@@ -60,9 +61,11 @@ class LogisticGame:
         dtype: str = "float64",
         cache: str | Path | None = None,
     ) -> None:
-        if utility not in MEASURES:
-            raise ValueError(f"unknown utility {utility!r}; known: {', '.join(MEASURES)}")
+        if utility not in UTILITIES:
+            raise ValueError(f"unknown utility {utility!r}; known: {', '.join(UTILITIES)}")
         self.engine = Engine(X_train, y_train, n_classes, C, device, dtype)
+        self.X_train, self.y_train = np.asarray(X_train), np.asarray(y_train)
+        self.n_classes, self.C, self.utility = n_classes, C, utility
         self.X_valid, self.y_valid = check_points("validation", X_valid, y_valid, n_classes)
         if self.X_valid.shape[1] != self.engine.d:
             raise ValueError(
@@ -73,10 +76,10 @@ class LogisticGame:
         self.device = device
         self.fitted = 0
         self._counting = Lock()
-        self._measure = MEASURES.index(utility)
+        self._column = UTILITIES.index(utility)
         self._cache: ScoreCache | None = None
         if cache is not None:
-            arrays = (np.asarray(X_train), np.asarray(y_train), self.X_valid, self.y_valid)
+            arrays = (self.X_train, self.y_train, self.X_valid, self.y_valid)
             # The code decides what utilities mean, and their last digits.
             code = source_hash("coalitions")
             key = content_key(arrays, code, n_classes, float(C), dtype)
@@ -87,7 +90,7 @@ class LogisticGame:
         weights = np.asarray(weights)
         blocks = range(0, len(weights), STORED_TOGETHER)
         parts = [self._block(weights[first : first + STORED_TOGETHER]) for first in blocks]
-        return np.concatenate([np.empty((0, len(MEASURES))), *parts])[:, self._measure]
+        return np.concatenate([np.empty((0, len(UTILITIES))), *parts])[:, self._column]
 
     def walk(
         self, orders: NDArray[np.intp], tolerance: float = 0.0
@@ -99,18 +102,18 @@ class LogisticGame:
         across orders would have to carry all points.
         """
         ends = self._block(np.stack([np.zeros(self.n, bool), np.ones(self.n, bool)]))
-        empty, everyone = ends[:, self._measure]
+        empty, everyone = ends[:, self._column]
 
         def enough(scores: NDArray[np.float64]) -> bool:
             """Whether these scores, of the first prefixes from one point on, are enough."""
-            reached = np.append(empty, scores[:, self._measure])
+            reached = np.append(empty, scores[:, self._column])
             return len(reached) >= self.n or bool(within(reached, everyone, tolerance).any())
 
         def walk(order: NDArray[np.intp]) -> NDArray[np.float64]:
             scores = self._walked(order, enough)
             utilities = np.full(self.n + 1, everyone)
             utilities[0] = empty
-            utilities[1 : 1 + len(scores)] = scores[:, self._measure]
+            utilities[1 : 1 + len(scores)] = scores[:, self._column]
             return utilities
 
         with workers(self.device) as threads:
@@ -118,7 +121,7 @@ class LogisticGame:
         return truncate(np.reshape(walks, (-1, self.n + 1)), tolerance)
 
     def _block(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
-        """Scores (B, measures) of coalitions (B, n) that are fitted together."""
+        """Scores (B, utilities) of coalitions (B, n) that are fitted together."""
         # The engine divides a block among the threads, and the division decides the last digits.
         key = self._key("block", weights, free_threads(self.device))
         scores = self._lookup(key)
@@ -130,14 +133,14 @@ class LogisticGame:
     def _walked(
         self, order: NDArray[np.intp], enough: Callable[[NDArray[np.float64]], bool]
     ) -> NDArray[np.float64]:
-        """Scores (L, measures) of the first 1, ..., L points of an order, L being enough."""
+        """Scores (L, utilities) of the first 1, ..., L points of an order, L being enough."""
         key = self._key("walk", order.astype(np.int64))
         trail = self._lookup(key)
         if trail is not None and enough(trail):
             return trail
         # A walk that ended too early is fitted again from its start. Its last fit was not stored,
         # and another start would change the last digits.
-        trail, converged, last = np.empty((0, len(MEASURES))), True, self.engine.whole
+        trail, converged, last = np.empty((0, len(UTILITIES))), True, self.engine.whole
         while not enough(trail):
             # the fits of the first len(trail) + 1, ... points
             known = len(trail)
@@ -150,7 +153,7 @@ class LogisticGame:
         return trail
 
     def _scores(self, fits: Fits) -> tuple[NDArray[np.float64], bool]:
-        """Scores (B, measures) of fits, and whether all have converged."""
+        """Scores (B, utilities) of fits, and whether all have converged."""
         with self._counting:
             self.fitted += len(fits)
         measured = scores(fits, self.X_valid, self.y_valid, self.device)

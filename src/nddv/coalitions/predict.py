@@ -1,4 +1,4 @@
-"""Predictions of fitted coalitions, and their accuracy and log-likelihood."""
+"""Predictions of fitted coalitions, and their utilities."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from nddv.coalitions.fits import Fits
+from nddv.coalitions.measures import measure
 from nddv.coalitions.threads import apply, workers
-
-FLOOR = 1e-6
-"""Smallest probability that counts in a log-likelihood."""
-
-MEASURES = ("accuracy", "log_likelihood")
+from nddv.support.settings import UTILITIES
 
 
 def predict_proba_many(
@@ -42,29 +38,19 @@ def predict_proba_many(
 def scores(
     fits: Fits, X: ArrayLike, y: ArrayLike, device: str = "cpu", memory_mb: float = 32.0
 ) -> NDArray[np.float64]:
-    """Accuracy and mean log-likelihood (B, 2) of every fit on points X (m, d), y (m,).
+    """All ``UTILITIES`` (B, 3), in their order, of every fit on points X (m, d), y (m,).
 
-    The predicted class has the largest probability; on a tie it is the first such class. The
-    log-likelihood of a point is at least log ``FLOOR``.
+    :func:`nddv.coalitions.measures.measure` defines them.
     """
     points = _points(fits, X, device)
     classes = torch.as_tensor(np.asarray(y), dtype=torch.long, device=device)
 
     def score(rows: slice) -> NDArray[np.float64]:
-        logits = _logits(fits[rows], points)
-        predicted = logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(dim=1)
-        hits = (predicted == classes).double().mean(dim=1)
-        if logits.shape[1] == 1:
-            logs = torch.cat([F.logsigmoid(-logits), F.logsigmoid(logits)], dim=1)
-        else:
-            logs = F.log_softmax(logits, dim=1)
-        of_label = logs.gather(1, classes.expand(len(logs), 1, -1))[:, 0]
-        likelihood = of_label.double().clamp_min(float(np.log(FLOOR))).mean(dim=1)
-        return torch.stack([hits, likelihood], dim=1).cpu().numpy()
+        return measure(_logits(fits[rows], points), classes).cpu().numpy()
 
     with workers(device) as threads:
         parts = apply(score, _chunks(fits, len(points), memory_mb / threads), threads)
-    return np.concatenate([np.empty((0, len(MEASURES))), *parts])
+    return np.concatenate([np.empty((0, len(UTILITIES))), *parts])
 
 
 def _points(fits: Fits, X: ArrayLike, device: str) -> Tensor:

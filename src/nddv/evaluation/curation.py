@@ -24,10 +24,11 @@ import numpy as np
 import pandas as pd
 
 from nddv.coalitions import Engine
-from nddv.coalitions.predict import MEASURES, scores
+from nddv.coalitions.predict import scores
 from nddv.evaluation.detection import order_lowest_first
 from nddv.evaluation.thresholds import Codes, Flags, Floats
 from nddv.problems.problem import Problem
+from nddv.support.settings import UTILITIES
 from nddv.values import Values
 
 DIRECTIONS = ("remove_low", "remove_high", "add_high", "add_low")
@@ -36,6 +37,9 @@ GOOD = {"remove_low": 1, "remove_high": -1, "add_high": 1, "add_low": -1}
 
 SHARES = {"remove": np.linspace(0, 0.5, 21).round(3), "add": np.linspace(0, 1, 21).round(3)}
 """Shares of the training points that are removed or added."""
+
+MEASURES = ("accuracy", "log_likelihood")
+"""The utilities whose curves are drawn."""
 
 CONTROL = "random-order"
 DRAWS = 10
@@ -128,7 +132,8 @@ def _test_scores(problem: Problem, weights: Flags, C: float, device: str, dtype:
     labels = problem.y_train, problem.y_test
     known = problem.record.get("classes") or range(1 + int(max(y.max() for y in labels)))
     fits = Engine(problem.X_train, labels[0], len(known), C, device, dtype).fit(weights[first])
-    return scores(fits, problem.X_test, labels[1], device)[which.ravel()]
+    columns = [UTILITIES.index(measure) for measure in MEASURES]
+    return scores(fits, problem.X_test, labels[1], device)[which.ravel()][:, columns]
 
 
 def curation_scores(curves: pd.DataFrame) -> pd.DataFrame:

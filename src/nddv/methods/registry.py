@@ -62,6 +62,7 @@ def _rule(
 
 _NDDV_FIT = "nddv.estimator.nddv:NDDV"
 _CHOI = "Choi et al. (2026), arXiv 2510.23409"
+_LEVELS = "ours, after Owen (1972) and Aumann and Shapley (1974)"
 _CLEANLAB = "a control: self-confidence of Northcutt, Jiang and Chuang (2021), JAIR"
 
 _READOUTS = [
@@ -112,6 +113,14 @@ _RULES = [
           "LAVA, and n·d² + d³", _CHOI),
     _rule("singular-oob", "SingularOOB", "nddv.baselines.eigen:singular_oob",
           "Data-OOB, and n·d² + d³", _CHOI),
+    _rule("shapley-level", "Shapley, by level", "nddv.baselines.levels:shapley_level",
+          "8·F", _LEVELS),
+    _rule("banzhaf-level", "Banzhaf, by level", "nddv.baselines.levels:banzhaf_level",
+          "F", _LEVELS),
+    _rule("beta-level", "Beta Shapley, by level", "nddv.baselines.levels:beta_level",
+          "8·F", _LEVELS),
+    _rule("influence-level", "Influence, at level 1", "nddv.baselines.levels:influence_level",
+          "F", "Cook (1977); Koh and Liang (2017), ICML"),
     _rule("small-loss", "Small loss", "nddv.baselines.loss:small_loss",
           "F", "the control: log-likelihood under logistic regression"),
     _rule("boosting", "Gradient boosting, out of fold", "nddv.baselines.out_of_fold:boosting",

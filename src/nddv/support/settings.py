@@ -194,7 +194,14 @@ NotNegative = Annotated[float, number()]
 Share = Annotated[float, number(above=0.0, below=1.0)]
 Flag = Annotated[bool, dataclasses.replace(choice(False, True), schema={"type": "boolean"})]
 Name = Annotated[str, Kind("a name", {"type": "string"}, lambda value: isinstance(value, str))]
-Utility = Annotated[str, choice("accuracy", "log_likelihood")]
+UTILITIES = ("accuracy", "log_likelihood", "probability")
+"""What a fitted model may be measured by on other points; higher is better."""
+
+SMOOTH_UTILITIES = ("log_likelihood", "probability")
+"""Those that have a derivative by the model; accuracy changes in steps."""
+
+Utility = Annotated[str, choice(*UTILITIES)]
+SmoothUtility = Annotated[str, choice(*SMOOTH_UTILITIES)]
 Precision = Annotated[str, choice("float32", "float64")]
 Device = Annotated[str, choice("cpu", "cuda")]
 

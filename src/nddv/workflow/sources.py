@@ -27,6 +27,7 @@ AUDIT_FILES = {
     "errors": ("marginals", f"{AUDIT}/errors.csv"),
     "gaps": ("marginals", f"{AUDIT}/gaps.csv"),
     "ranks": ("marginals", f"{AUDIT}/ranks.csv"),
+    "context": ("marginals", f"{AUDIT_OF_SEED}/context.csv"),
     "marginal_certificates": ("marginals", f"{AUDIT_OF_SEED}/certificates.csv"),
     "retraining_certificates": ("retraining", f"{AUDIT_OF_SEED}/retraining/certificates.csv"),
     "fidelity": ("retraining", f"{AUDIT_OF_SEED}/retraining/fidelity.csv"),

@@ -30,6 +30,17 @@ def certificates(rows: pd.DataFrame, gaps: Gaps = ()) -> pd.DataFrame:
     return completed(table.assign(note=notes, title=table["readout"]), pd.DataFrame(), gaps=gaps)
 
 
+def context_certificates(rows: pd.DataFrame, gaps: Gaps = ()) -> pd.DataFrame:
+    """Shares of all pairs with a certain order, from marginals in context, over seeds.
+
+    rows : of ``nddv.audit.context.certified_shares``, with the columns of the problem and the seed.
+    """
+    keys = [*PROBLEM, "utility", "semivalue", "pairs"]
+    columns = [name for name in rows if name.startswith("certified_")]
+    table = over_seeds(rows, keys, [*columns, "reliability", "coalitions", "seconds"])
+    return completed(table, pd.DataFrame(), gaps=gaps)
+
+
 def certificate_summary(
     rows: pd.DataFrame, by: Sequence[str] = ("readout", "semivalue")
 ) -> pd.DataFrame:

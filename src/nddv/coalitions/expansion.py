@@ -1,0 +1,273 @@
+"""The fit of a coalition, and what it says about the fits with one point more or one point less.
+
+At the fit θ of a coalition A the objective is expanded to second order. With B_i = 1_K ⊗ x_i and
+G_i = B_iᵀ H⁻¹ B_i (K, K), a point changes the parameters by δ_i = −C H⁻¹(a_i ⊗ x_i):
+
+- *added*, i ∉ A: its own loss is kept exact. The logits z of the point solve the proximal equation
+  z + C G_i (p(z) − y_i) = θ x_i, and a_i = p(z) − y_i. (A Newton step that expands the loss of the
+  new point too can be off by orders of magnitude: at θ the point may be far from fitted.)
+- *removed*, i ∈ A: a Newton step, a_i = −(1 − C S_i G_i)⁻¹ r_i.
+
+Further Newton steps with the same H, corrected for the point itself by Woodbury's formula, lead to
+the fits themselves. The length of a change in the norm of H is C √(a_iᵀ G_i a_i).
+
+With fewer members than features, the Hessian outside their span is the bare penalty. So only the
+span is expanded; of a point outside of it, only the distance from it, and the products of its unit
+vector with the validation points, enter.
+
+Of very many parameters only the blocks of H that belong to one logit are kept. Predictions are then
+rougher; refined changes are fits all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from nddv.coalitions.design import Design, Model, Span, gradient, hessian, hessian_blocks
+from nddv.coalitions.newton import SAFE_CHANGE
+from nddv.coalitions.regressions import spread
+
+LARGEST = 4000
+"""Up to this many parameters the whole Hessian is inverted; beyond, its blocks."""
+
+PROX_STEPS = 40
+PROX_CHANGE = 1e-5
+"""The proximal equation is solved when a Newton step changes no logit by more than this."""
+
+REFINING_STEPS = 25
+EXACT = 1e-4
+"""A change is a fit when its last step has at most this length in the norm of H."""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Changes of the parameters by some points, each added to the coalition or removed from it."""
+
+    rows: Tensor  # (b,) the points
+    inside: Tensor  # (b, K, q) changes inside the span
+    outside: Tensor  # (b, K) changes along the unit vector from the span towards the point
+    length: Tensor  # (b,) in the norm of H
+
+    def take(self, some: Tensor | slice) -> Moves:
+        """The changes by some of these points."""
+        return Moves(*(array[some] for array in vars(self).values()))
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The fit of one coalition of two classes or more, expanded, in coordinates of its span."""
+
+    span: Span
+    members: Tensor  # (n,) whether a point is in the coalition
+    targets: Tensor  # (n, K) indicators of the classes
+    model: Model
+    C: float
+    inverse: Tensor  # (1, K·q, K·q) of the Hessian, or (K, q, q) of its blocks
+    blocks: Tensor  # (n, K, K) G_i
+
+    @classmethod
+    def at(cls, design: Design, model: Model, members: Tensor) -> Self:
+        """Expand the fit of a coalition of members (n,)."""
+        span, C = Span.of(design, members), design.C
+        model, targets = span.model(model), model.targets(design.y)
+        own, ones = span.X[members], span.X.new_ones(int(members.sum()))
+        if model.theta.numel() <= LARGEST:
+            factor = torch.linalg.cholesky(hessian(model, own, ones, C))[None]
+            # The engine stops a little before the minimum; one Newton step goes there.
+            rest = gradient(model, own, targets[:, members], ones, C)
+            step = torch.cholesky_solve(rest.reshape(1, -1, 1), factor)
+            model = model.moved(-step.view_as(rest))
+        else:
+            factor = torch.linalg.cholesky(hessian_blocks(model, own, ones, C))
+        inverse = torch.cholesky_inverse(factor)
+        blocks = _blocks(span.X, inverse, len(targets))
+        outside = (span.distance.square() / model.penalty)[:, None].expand(-1, len(targets))
+        blocks += torch.diag_embed(outside)
+        return cls(span, members, targets.T, model, C, inverse, blocks)
+
+    @property
+    def X(self) -> Tensor:
+        """Training points (n, q) inside the span."""
+        return self.span.X
+
+    def still(self) -> Moves:
+        """One change that is none."""
+        nothing = torch.zeros_like(self.model.theta)[None]
+        first = torch.zeros(1, dtype=torch.long, device=nothing.device)
+        return Moves(first, nothing, nothing[..., 0], nothing[:, 0, 0])
+
+    def predicted(self) -> Moves:
+        """Changes by every point: added if it is not a member, removed if it is."""
+        logits = self.X @ self.model.theta.T
+        a = torch.empty_like(logits)
+        own, other = self.members, ~self.members
+        P = _probabilities(logits[own])
+        leverage = self.C * self.curvature(P) @ self.blocks[own]
+        unit = torch.eye(P.shape[1]).to(P)
+        a[own] = -torch.linalg.solve_ex(unit - leverage, P - self.targets[own])[0]
+        z = _prox(logits[other], self.C * self.blocks[other], self.targets[other])
+        a[other] = _probabilities(z) - self.targets[other]
+        inside = -self.C * self.solve(_outer(a, self.X))
+        outside = -self.C / self.model.penalty * a * self.span.distance[:, None]
+        squares = (a[:, None] @ self.blocks @ a[:, :, None]).ravel()
+        rows = torch.arange(len(a), device=a.device)
+        return Moves(rows, inside, outside, self.C * squares.clamp_min(0).sqrt())
+
+    def refined(self, moves: Moves, last: float = EXACT) -> tuple[Moves, Tensor]:
+        """The changes to the fits themselves, from predicted ones; and where they were reached.
+
+        last : length of a step that is the last.
+        """
+        reached = torch.zeros(len(moves.rows), dtype=torch.bool, device=self.X.device)
+        inside, outside = moves.inside.clone(), moves.outside.clone()
+        place = torch.arange(len(reached), device=self.X.device)
+        path = _Path(self, moves)
+        for _ in range(REFINING_STEPS):
+            left = path.step()
+            done = left.abs() <= last**2  # far below zero there is no way down
+            if done.any():
+                inside[place[done]] = path.theta[done] - self.model.theta
+                outside[place[done]] = path.outside[done]
+                reached[place[done]] = True
+                place = place[~done]
+                if len(place) == 0:
+                    break
+                path.keep(~done)
+        return Moves(moves.rows, inside, outside, moves.length), reached
+
+    def logits(self, moves: Moves) -> Tensor:
+        """Validation logits (b, K, m) after changes."""
+        changed = (self.model.theta + moves.inside) @ self.span.V.T
+        if self.span.beyond is not None:
+            changed += moves.outside[:, :, None] * self.span.beyond[:, moves.rows].T[:, None]
+        return changed
+
+    def curvature(self, P: Tensor) -> Tensor:
+        """S (b, K, K) of probabilities (b, K), as much of it as the Hessian has."""
+        return _curvature(P) if len(self.inverse) == 1 else torch.diag_embed(P * (1 - P))
+
+    def solve(self, right: Tensor) -> Tensor:
+        """H⁻¹ times each of (b, K, q)."""
+        groups = right.reshape(len(right), len(self.inverse), -1).transpose(0, 1)
+        return (groups @ self.inverse).transpose(0, 1).reshape(right.shape)
+
+
+class _Path:
+    """The way of some regressions from predictions to fits.
+
+    Newton's steps with the Hessian of the coalition, corrected for the point that is added or
+    removed by Woodbury's formula, and cut to the safe lengths of
+    :mod:`nddv.coalitions.regressions`.
+    """
+
+    def __init__(self, at: Expansion, moves: Moves) -> None:
+        self.at, self.own = at, at.X[at.members]
+        self.own_targets = at.targets[at.members].T
+        rows = moves.rows
+        self.theta, self.outside = at.model.theta + moves.inside, moves.outside
+        self.x, self.distance = at.X[rows], at.span.distance[rows, None]
+        self.targets, self.blocks = at.targets[rows], at.blocks[rows]
+        self.sign = torch.where(at.members[rows], -1.0, 1.0).to(self.x)[:, None]
+        self.first = self.x @ at.model.theta.T
+        self.logits = self.theta @ self.own.T
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with some of the regressions only."""
+        per_row = "theta outside x distance targets blocks sign first logits"
+        for name in per_row.split():
+            setattr(self, name, getattr(self, name)[rows])
+
+    def step(self) -> Tensor:
+        """Make one step; squared lengths (b,) in the norm of the Hessian."""
+        C, penalty = self.at.C, self.at.model.penalty
+        P = _probabilities(self.logits, dim=1)
+        z = (self.theta * self.x[:, None]).sum(dim=2) + self.outside * self.distance
+        own_P = _probabilities(z)
+        a = C * self.sign * (own_P - self.targets)
+        slope = C * (P - self.own_targets) @ self.own + _outer(a, self.x)
+        slope[..., :-1] += penalty * self.theta[..., :-1]
+        beyond = penalty * self.outside + a * self.distance
+        along = (self.at.solve(slope) * self.x[:, None]).sum(dim=2)
+        along += beyond * self.distance / penalty
+        # The Hessian of the coalition holds a member's curvature where the fit of all members is.
+        where = torch.where(self.sign > 0, own_P, _probabilities(self.first))
+        S = C * self.sign[:, :, None] * self.at.curvature(where)
+        unit = torch.eye(P.shape[1]).to(P)
+        right = (S @ along[:, :, None])[..., 0]
+        correction = torch.linalg.solve_ex(unit + S @ self.blocks, right)[0]
+        step = self.at.solve(slope - _outer(correction, self.x))
+        step_beyond = (beyond - correction * self.distance) / penalty
+        # The true curvature along the step, and the largest change of a difference of logits.
+        along = step @ self.own.T
+        own_along = (step * self.x[:, None]).sum(dim=2) + step_beyond * self.distance
+        squares = step[..., :-1].square().sum(dim=(1, 2)) + step_beyond.square().sum(dim=1)
+        curvature = penalty * squares + C * _variance(P, along).sum(dim=1)
+        curvature += C * self.sign[:, 0] * _variance(own_P[:, :, None], own_along[:, :, None])[:, 0]
+        gain = (step * slope).sum(dim=(1, 2)) + (step_beyond * beyond).sum(dim=1)
+        newton = gain / curvature.clamp_min(torch.finfo(P.dtype).tiny)
+        change = newton * torch.maximum(spread(along), spread(own_along[:, :, None]))
+        length = torch.where(change <= SAFE_CHANGE, 1.0, torch.log1p(change) / change) * newton
+        self.theta = self.theta - length[:, None, None] * step
+        self.logits = self.logits - length[:, None, None] * along
+        self.outside = self.outside - length[:, None] * step_beyond
+        return gain
+
+
+def _blocks(X: Tensor, inverse: Tensor, K: int) -> Tensor:
+    """G (n, K, K) of points X (n, q)."""
+    if len(inverse) == K:
+        return torch.diag_embed(((X @ inverse) * X).sum(dim=2).T)
+    parts = inverse.view(K, X.shape[1], K, X.shape[1])
+    blocks = X.new_empty(len(X), K, K)
+    for k in range(K):
+        for l in range(k, K):
+            blocks[:, k, l] = blocks[:, l, k] = ((X @ parts[k, :, l]) * X).sum(dim=1)
+    return blocks
+
+
+def _outer(a: Tensor, x: Tensor) -> Tensor:
+    """a ⊗ x (b, K, q) of each of (b, K) and (b, q)."""
+    return a[:, :, None] * x[:, None]
+
+
+def _probabilities(logits: Tensor, dim: int = -1) -> Tensor:
+    return logits.sigmoid() if logits.shape[dim] == 1 else torch.softmax(logits, dim=dim)
+
+
+def _curvature(P: Tensor) -> Tensor:
+    """S (b, K, K) of probabilities (b, K)."""
+    if P.shape[1] == 1:
+        return (P * (1 - P))[:, :, None]
+    return torch.diag_embed(P) - _outer(P, P)
+
+
+def _variance(P: Tensor, along: Tensor) -> Tensor:
+    """Variances (b, s) of changes (b, K, s) of logits under probabilities (b, K, s)."""
+    if P.shape[1] == 1:
+        return (P * (1 - P) * along.square())[:, 0]
+    return (P * along.square()).sum(dim=1) - (P * along).sum(dim=1).square()
+
+
+def _prox(start: Tensor, G: Tensor, targets: Tensor) -> Tensor:
+    """Solutions z (b, K) of z + G (p(z) − targets) = start, by Newton's method.
+
+    They minimise ½|z − start|² in the norm of G⁻¹ plus the loss at z, so the safe step lengths of
+    :mod:`nddv.coalitions.regressions` hold.
+    """
+    z, unit = start.clone(), torch.eye(start.shape[1]).to(start)
+    rows = torch.arange(len(z), device=z.device)
+    for _ in range(PROX_STEPS):
+        P = _probabilities(z[rows])
+        gap = z[rows] - start[rows] + (G[rows] @ (P - targets[rows])[:, :, None])[..., 0]
+        step = torch.linalg.solve(unit + G[rows] @ _curvature(P), gap)
+        change = step.abs().amax(dim=1) * (1 if step.shape[1] == 1 else 2)
+        length = torch.where(change <= SAFE_CHANGE, 1.0, torch.log1p(change) / change)
+        z[rows] -= length[:, None] * step
+        rows = rows[change > PROX_CHANGE]
+        if len(rows) == 0:
+            break
+    return z
