@@ -11,7 +11,7 @@ import torch
 from scipy import sparse
 
 import nddv
-from nddv.dynamics.inputs import LIMIT, bins_for, has_several
+from nddv.dynamics.inputs import LIMIT, bin_edges, bins_for, has_several
 from nddv.dynamics.rows import Rows
 
 CPU = torch.device("cpu")
@@ -84,6 +84,28 @@ def plain_encoding(train: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
 )
 def test_bins_are_as_many_as_rows_and_columns_allow(n: int, columns: int, bins: int) -> None:
     assert bins_for(n, columns) == bins
+
+
+def test_edges_of_bins_are_quantiles() -> None:
+    values = np.random.default_rng(0).normal(size=400)
+    found = bin_edges(values, 8)
+    np.testing.assert_allclose(found, np.quantile(values, np.linspace(0, 1, 9)), rtol=1e-12)
+    # of a few values, each is an edge
+    np.testing.assert_array_equal(bin_edges(np.repeat([2.0, 0.0, 1.0], 5), 8), [0, 1, 2])
+
+
+@pytest.mark.parametrize("frequent", [0.0, 50.0, 100.0])
+def test_a_frequent_value_fills_one_bin_at_most(frequent: float) -> None:
+    """Nine in ten rows have one value; the bins are where the others are."""
+    others = np.linspace(1.0, 99.0, 100)
+    edges = bin_edges(np.concatenate([np.full(900, frequent), others]), 8)
+    assert len(edges) == 9
+    assert edges[0] == min(frequent, 1.0)
+    assert edges[-1] == max(frequent, 99.0)
+    inside, _ = np.histogram(others, edges)
+    # 100 rows in seven or eight bins: 900 rows of one value take the place of one bin
+    assert inside.max() <= 17
+    assert inside.min() >= 5
 
 
 def test_columns_of_two_values_are_linear_anyway() -> None:

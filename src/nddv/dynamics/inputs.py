@@ -9,7 +9,8 @@ for tables of mixed columns:
   does.
 - A column of more values has a piecewise-linear encoding beside it (Gorishniy et al. 2022, arXiv
   2203.05556), with half of its energy: one input per bin between quantiles, 0 below the bin, 1
-  above it and linear inside. A smooth network then finds thresholds as easily as a tree does.
+  above it and linear inside. A smooth network then finds thresholds as easily as a tree does. A
+  frequent value, such as 0 in a column of gains, fills one bin at most.
 """
 
 from __future__ import annotations
