@@ -120,9 +120,9 @@ READOUTS: dict[str, Readout] = {
             low_is_bad=frozenset({REGRESSION}),
             tasks=frozenset({REGRESSION}),
             default_for=frozenset({REGRESSION}),
-            colour="#CC79A7",
+            colour="#8C510A",
             style=":",
-            marker="D",
+            marker="h",
         ),
         Readout(
             name="participation",

@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from nddv.dynamics.readouts import CLASSIFICATION, READOUTS
+from nddv.dynamics.readouts import READOUTS
 from nddv.reporting.titles import title_of
 from nddv.support.files import atomic_write
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Okabe–Ito: told apart by readers with any colour vision; line styles help in print.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
-STYLES = ["-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1))]
+STYLES = ["-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)), (0, (9, 2))]
 MARKERS = ["o", "s", "D", "v", "P", "X", "*"]
 GREY = "0.75"  # of methods that do not stand out
 CHANCE: dict[str, Any] = {"color": "0.2", "linestyle": ":", "linewidth": 1}
@@ -97,17 +97,13 @@ class Look:
 
 
 LOOKS: dict[str, Look] = {
-    **{
-        f"nddv-{r.name}": Look(r.colour, r.style, r.marker)
-        for r in READOUTS.values()
-        if CLASSIFICATION in r.tasks
-    },
+    **{f"nddv-{r.name}": Look(r.colour, r.style, r.marker) for r in READOUTS.values()},
     "data-oob": Look(COLOURS[5], STYLES[0], "D"),
     "data-oob-trees": Look(COLOURS[3], STYLES[3], "d"),
     "knn-shapley": Look(COLOURS[4], STYLES[4], "v"),
     "small-loss": Look(COLOURS[6], STYLES[1], "x"),
 }
-"""The methods that stand out among many, all for classification; the last is a control."""
+"""The methods that stand out among many; the last is a control."""
 
 
 def nth(k: int) -> Look:
