@@ -6,7 +6,7 @@ for tables of mixed columns:
 - Columns are cut at ±3 standard deviations: a far value weighs no more than that.
 - A column of two values, a category mostly, has the energy 4p(1 − p), where p is the share of one
   of them. So a rare category does not shout, and all categories of a variable weigh as a number
-  does.
+  does. The same holds for a column in which one value has a share p of more than one half.
 - A column of more values has a piecewise-linear encoding beside it (Gorishniy et al. 2022, arXiv
   2203.05556), with half of its energy: one input per bin between quantiles, 0 below the bin, 1
   above it and linear inside. A smooth network then finds thresholds as easily as a tree does. A
@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 FEWEST_BINS = 4  # with fewer, a column stays linear
 LIMIT = 3.0  # standard deviations
 ROWS_PER_INPUT = 5  # the encodings have together at most one input for so many rows ...
-MOST_INPUTS = 2048  # ... and at most so many
+MOST_INPUTS = 1024  # ... and at most so many
 
 
 def bins_for(n: int, columns: int) -> int:
@@ -118,9 +118,9 @@ def fit_inputs(
     several, bins = varies, 0
     if encode is not None:
         several = varies & has_several(encode)
-        share = (encode == encode.min(0)).mean(0)
-        two = varies & ~several & (share < 1)  # a column may be constant in the sample alone
-        own = np.where(two, 4 * share * (1 - share), own)
+        share = _largest_share(encode)
+        rare = varies & (share > 0.5) & (share < 1)  # a column may be constant in the sample alone
+        own = np.where(rare, 4 * share * (1 - share), own)
         bins = bins_for(n, int(several.sum()))
     root = np.sqrt(energy * own / own.sum())
     binned = _fit_bins(encode, several, bins) if encode is not None and bins else {}
@@ -135,6 +135,14 @@ def fit_inputs(
         made = Bins(torch.as_tensor(columns, device=device), *map(tensor, parts))
     inverse = root / np.where(varies, std, 1.0)
     return Inputs(tensor(mean), tensor(inverse), tensor(most), made)
+
+
+def _largest_share(sample: Floats) -> Floats:
+    """Of every column of (m, d), the share of its most frequent value, if it is one half or more.
+
+    Such a value is the median, so no other one needs to be counted.
+    """
+    return np.asarray((sample == np.quantile(sample, 0.5, axis=0, method="lower")).mean(0))
 
 
 def _fit_bins(
