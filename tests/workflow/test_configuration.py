@@ -76,6 +76,11 @@ def test_the_configuration_names_every_method():
     assert config("config")["methods"] == list(METHODS)
 
 
+def test_the_run_that_is_drawn_has_one_of_the_seeds():
+    # problems are made for these only
+    assert config("config")["pictures"]["seed"] in config("config")["seeds"]
+
+
 def test_the_configuration_repeats_no_default():
     for method, settings in config("methods")["settings"].items():
         for key, value in settings.items():
