@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import beta as beta_law
 from scipy.stats import betabinom, binom
 
-from nddv.coalitions.laws import LAWS, Law, beta_shapley_law, find_law
+from nddv.laws import LAWS, Law, beta_shapley_law, find_law
 
 NAMES = [*LAWS, "beta(1,1)", "beta(16,1)", "beta(1,4)", "beta(0.5,0.5)"]
 
