@@ -75,6 +75,17 @@ def test_levels_integrate_what_falls_like_a_power_of_the_share(name):
     assert weights @ slope(t) == pytest.approx(expected, rel=2e-3)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_quadrature_is_exact_for_polynomials(name):
+    law = find_law(name)
+    t, weights = law.quadrature(4)
+    a, b = law.exponents
+    for power in range(8):
+        exact = beta_law(a, b).moment(power) if power and law.share is None else 1.0
+        exact = exact if law.share is None else law.share**power
+        assert weights @ t**power == pytest.approx(exact, rel=1e-10)
+
+
 def test_laws_are_found_by_name():
     assert find_law("beta( 4 , 1 )") == find_law("beta") == beta_shapley_law(4, 1)
     assert find_law("beta(1,1)").exponents == LAWS["shapley"].exponents == (1, 1)

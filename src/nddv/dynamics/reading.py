@@ -111,8 +111,9 @@ def semivalue(trained: Trained, tick: Tick, law: str, levels: int) -> Tensor:
     and initial parameters of the run.
     """
 
+    t, weights = find_law(law).quadrature(levels)
+
     def read(run: Run, path: int) -> Tensor:
-        t, weights = find_law(law).levels(len(run.data.rows), levels)
         derivatives = level_participation(run, trained.goal, t, path, tick).double()
         return torch.as_tensor(weights, device=derivatives.device) @ derivatives
 

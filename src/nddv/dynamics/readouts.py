@@ -20,8 +20,8 @@ from nddv.support.wording import pick
 PAPER = "Liang et al., Neural Dynamic Data Valuation via Stochastic State-Adjoint Trajectories"
 CLASSIFICATION, REGRESSION = "classification", "regression"
 
-LEVELS = 8
-"""Levels of a semi-value whose law has a density (`nddv.laws`)."""
+LEVELS = 4
+"""Levels of a semi-value whose law has a density (`nddv.laws`); eight rank no better."""
 
 
 @dataclass(frozen=True)
