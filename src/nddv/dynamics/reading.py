@@ -110,7 +110,6 @@ def semivalue(trained: Trained, tick: Tick, law: str, levels: int) -> Tensor:
     The game: U of training with weight 0 for the points that are left out, with the batches, noise
     and initial parameters of the run.
     """
-
     t, weights = find_law(law).quadrature(levels)
 
     def read(run: Run, path: int) -> Tensor:
