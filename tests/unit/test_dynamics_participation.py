@@ -8,7 +8,6 @@ import torch
 
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.participation import (
-    checkpoint_interval,
     level_participation,
     participation,
     retrain,
@@ -20,6 +19,7 @@ from nddv.dynamics.schedule import Training
 from nddv.dynamics.training import train
 from nddv.dynamics.utility import Goal, evaluate, utility_gradient
 from nddv.estimator.settings import Settings, resolved
+from nddv.replay.engine import checkpoint_interval
 
 N = 40
 OPTIMIZERS = {

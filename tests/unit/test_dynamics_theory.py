@@ -92,7 +92,7 @@ def test_score_is_the_mass_preserving_derivative() -> None:
     phi = center(found.sensitivities)
     params = flow.unpack(flat)
     from nddv.dynamics.population import encode
-    from nddv.dynamics.seeds import normal
+    from nddv.replay.seeds import normal
 
     noise = torch.stack([normal(7, s, (40, 4), torch.float64, CPU) for s in range(flow.steps)])
     path = rollout(flow, params.controls, encode(flow, params.encoder, rows), noise, mass=mass)

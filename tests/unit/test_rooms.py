@@ -16,6 +16,7 @@ FLOW = [
     {"support"},
     {"values", "laws"},
     {"coalitions"},
+    {"replay"},
     {"dynamics"},
     {"tabular"},
     {"problems"},

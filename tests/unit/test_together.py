@@ -9,8 +9,8 @@ import torch
 import nddv
 from nddv.dynamics.adjoint import Batch, batch_gradient
 from nddv.dynamics.flow import Flow
-from nddv.dynamics.optimizers import Optimizer, clip_norm
 from nddv.estimator.settings import Settings, resolved
+from nddv.replay.optimizers import Optimizer, clip_norm
 
 # The first three have one member, and are trained in step with other models.
 SETTINGS = {

@@ -20,10 +20,10 @@ from nddv.dynamics.layers import KANLayer
 from nddv.dynamics.population import population_path
 from nddv.dynamics.runs import Run
 from nddv.dynamics.schedule import SCORING
-from nddv.dynamics.seeds import derive
 from nddv.estimator.folds import single_fold
 from nddv.methods.valuation import fit_nddv
 from nddv.problems.problem import Problem
+from nddv.replay.seeds import derive
 
 BACKGROUND = 250  # an effect is a mean over this many points
 

@@ -20,8 +20,8 @@ from torch import Tensor
 from nddv.dynamics.flow import flatten
 from nddv.dynamics.kernels import KERNELS, kernel, matern
 from nddv.dynamics.layers import Chain, DenseLayer, KANLayer, Shape
-from nddv.dynamics.optimizers import Optimizer
-from nddv.dynamics.seeds import generator
+from nddv.replay.optimizers import Optimizer
+from nddv.replay.seeds import generator
 
 Floats = NDArray[np.float64]
 

@@ -22,10 +22,10 @@ from nddv.dynamics.flow import rollout
 from nddv.dynamics.population import encode
 from nddv.dynamics.runs import Run
 from nddv.dynamics.schedule import SCORING
-from nddv.dynamics.seeds import derive, normal
 from nddv.estimator.folds import single_fold
 from nddv.methods.valuation import fit_nddv
 from nddv.problems.problem import Problem, Truth
+from nddv.replay.seeds import derive, normal
 
 Floats = NDArray[np.float64]
 

@@ -45,7 +45,7 @@ def map_many(
 ) -> list[Tensor]:
     """Apply a function of one retraining to the rows of stacked arguments, in chunks of models.
 
-    Noise is drawn by its address in the run (`nddv.dynamics.seeds`), so all models have the same.
+    Noise is drawn by its address in the run (`nddv.replay.seeds`), so all models have the same.
     """
     many = torch.func.vmap(function, randomness="same")
     pieces = [s.split(models_at_once(run)) for s in stacked]

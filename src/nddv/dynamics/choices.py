@@ -7,8 +7,6 @@ from math import inf
 INPUTS = ("plain", "encoded")
 CONTROLS = ("kan", "mlp", "open_loop")
 SMOOTHNESS = (0.5, 1.5, 2.5, inf)
-OPTIMIZERS = ("sgd", "adamw")
-SCHEDULES = ("constant", "linear", "cosine")
 PAIRINGS = ("exact", "literal")
 LEARNED_WEIGHTS = ("lookahead", "penalty")
 REWEIGHTINGS = ("self", *LEARNED_WEIGHTS, "none")

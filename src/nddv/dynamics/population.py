@@ -17,7 +17,7 @@ from nddv.dynamics.adjoint import backward
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import Flow, Parameters, euler_step, mean_state, rollout
 from nddv.dynamics.rows import Rows
-from nddv.dynamics.seeds import NormalSource, normal
+from nddv.replay.seeds import NormalSource, normal
 
 CHUNK = 2048  # rows; intermediate results of a control then fit in the processor caches
 SMALLEST_CHUNK = 16  # see NormalSource

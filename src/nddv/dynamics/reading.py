@@ -13,14 +13,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nddv.dynamics.participation import Tick, level_participation
+from nddv.dynamics.participation import level_participation
 from nddv.dynamics.participation import participation as replay
 from nddv.dynamics.population import score_layers
 from nddv.dynamics.runs import Run
 from nddv.dynamics.schedule import SCORING
-from nddv.dynamics.seeds import derive
 from nddv.dynamics.utility import Goal
 from nddv.laws import find_law
+from nddv.replay.engine import Tick
+from nddv.replay.seeds import derive
 from nddv.values import center
 
 ORIENTATION = -1.0

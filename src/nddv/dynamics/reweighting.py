@@ -23,7 +23,7 @@ from torch import Tensor
 from nddv.dynamics.adjoint import Batch, BatchGradient, batch_gradient
 from nddv.dynamics.costs import running, terminal
 from nddv.dynamics.flow import Flow, Path, rollout
-from nddv.dynamics.optimizers import clip_norm
+from nddv.replay.optimizers import clip_norm
 
 
 @dataclass(frozen=True)

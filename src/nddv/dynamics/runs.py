@@ -10,12 +10,13 @@ from torch import Tensor
 
 from nddv.dynamics.adjoint import Batch, BatchGradient, batch_gradient
 from nddv.dynamics.flow import Flow
-from nddv.dynamics.optimizers import Optimizer
 from nddv.dynamics.population import Scores, score
 from nddv.dynamics.reweighting import WeightMap
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.schedule import SCORING, Schedule, Training
-from nddv.dynamics.seeds import derive, member_seed
+from nddv.replay.engine import State
+from nddv.replay.optimizers import Optimizer
+from nddv.replay.seeds import derive, member_seed
 
 
 @dataclass(frozen=True)
@@ -27,15 +28,6 @@ class Data:
     meta_rows: Rows | None
     meta_y: Tensor | None
     loss: str
-
-
-@dataclass(frozen=True)
-class State:
-    """Parameters and optimiser moments before training step number `step`."""
-
-    step: int
-    flat: Tensor
-    moments: Tensor
 
 
 @dataclass

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nddv.dynamics.choices import LEARNED_WEIGHTS
 from nddv.dynamics.flow import Flow
-from nddv.dynamics.seeds import derive, generator, member_seed, normal
+from nddv.replay.seeds import derive, generator, member_seed, normal
 
 # addresses of a run's random draws
 INIT, ORDER, NOISE, META, SCORING = range(5)

@@ -12,12 +12,13 @@ from nddv.dynamics.adjoint import Batch
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import Flow, rollout
 from nddv.dynamics.looks import Looks, crowded, due, newest_share
-from nddv.dynamics.optimizers import Optimizer
 from nddv.dynamics.population import chunks
 from nddv.dynamics.reweighting import MetaProblem, WeightMap, lookahead_gradient, penalty_gradient
-from nddv.dynamics.runs import Data, Run, State, weighted_gradient
+from nddv.dynamics.runs import Data, Run, weighted_gradient
 from nddv.dynamics.schedule import INIT, META, Training
-from nddv.dynamics.seeds import generator, member_seed
+from nddv.replay.engine import State
+from nddv.replay.optimizers import Optimizer
+from nddv.replay.seeds import generator, member_seed
 
 # Points of a batch that an update of θ looks at: they are enough for a direction. An update takes
 # about three times as long as a training step on as many points.

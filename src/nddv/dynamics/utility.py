@@ -18,7 +18,7 @@ from nddv.dynamics.population import chunks, population_path
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.runs import Run
 from nddv.dynamics.schedule import SCORING
-from nddv.dynamics.seeds import derive, normal
+from nddv.replay.seeds import derive, normal
 
 VALID_NOISE = 2
 

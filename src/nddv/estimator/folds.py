@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nddv.dynamics.flow import Flow
-from nddv.dynamics.participation import Tick
 from nddv.dynamics.reading import LayerTrace, Trained
 from nddv.dynamics.runs import Data, Run
 from nddv.dynamics.schedule import Training
 from nddv.dynamics.training import Observer, train_together
 from nddv.dynamics.utility import Goal
 from nddv.estimator.settings import AUTO
+from nddv.replay.engine import Tick
 from nddv.support.wording import InputError
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from nddv.dynamics.choices import LEARNED_WEIGHTS
 from nddv.dynamics.flow import Flow
-from nddv.dynamics.participation import checkpoint_interval
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.runs import Data
 from nddv.dynamics.schedule import Schedule, Training
@@ -31,6 +30,7 @@ from nddv.estimator.validation import (
     encode_labels,
     standardise_targets,
 )
+from nddv.replay.engine import checkpoint_interval
 from nddv.support.stored import StoredRows
 from nddv.support.wording import InputError, InputWarning
 

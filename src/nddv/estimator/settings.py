@@ -13,6 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
 import nddv.dynamics.choices as names
+from nddv.replay.choices import OPTIMIZERS, SCHEDULES
 from nddv.support.settings import (
     SMOOTH_UTILITIES,
     Count,
@@ -124,7 +125,7 @@ class Settings:
         'rows that stay together when they are shuffled; "auto": 1 for data in memory, 256 for '
         "rows on disk (`nddv.open_rows`), which are then read in contiguous pieces",
     )
-    optimizer: Annotated[str, choice(*names.OPTIMIZERS)] = setting(
+    optimizer: Annotated[str, choice(*OPTIMIZERS)] = setting(
         "sgd", "the optimiser, with decoupled weight decay"
     )
     learning_rate: Annotated[float | str, _auto(number(above=0.0))] = setting(
@@ -134,7 +135,7 @@ class Settings:
         regression=0.15,
         paper=0.05,
     )
-    schedule: Annotated[str, choice(*names.SCHEDULES)] = setting(
+    schedule: Annotated[str, choice(*SCHEDULES)] = setting(
         "linear", "decay of the learning rate, to zero"
     )
     weight_decay: Annotated[float | str, _auto(number())] = setting(

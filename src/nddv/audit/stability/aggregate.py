@@ -23,7 +23,7 @@ from nddv.dynamics.adjoint import backward
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import rollout
 from nddv.dynamics.population import encode, population_path
-from nddv.dynamics.seeds import derive, generator
+from nddv.replay.seeds import derive, generator
 
 POINTS = 300  # to which the flow is fitted
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from nddv.audit.stability.setting import PATHS, fitted_run, normal, populations
 from nddv.dynamics.flow import Flow, rollout
 from nddv.dynamics.population import encode
-from nddv.dynamics.seeds import generator
+from nddv.replay.seeds import generator
 
 BLOCK = 100  # copies simulated at once
 FAR, NEAR, GROUP = "far pair", "near pair", "group mean"

@@ -19,7 +19,7 @@ from nddv.audit.stability.setting import (
     with_slopes,
 )
 from nddv.dynamics.population import encode
-from nddv.dynamics.seeds import generator
+from nddv.replay.seeds import generator
 
 REFINED, SAMPLED = range(2)  # addresses of noise
 

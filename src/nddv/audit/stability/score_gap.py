@@ -16,7 +16,7 @@ from nddv.audit.stability.contraction import decay_and_noise, euler_decay_and_no
 from nddv.audit.stability.setting import PATHS, fitted_run, populations
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.population import encode
-from nddv.dynamics.seeds import generator
+from nddv.replay.seeds import generator
 
 BLOCK = 50  # copies simulated at once
 SHARED, LABELLED = "shared", "labelled"

@@ -21,10 +21,10 @@ from nddv.dynamics.flow import Flow, euler_step
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.runs import Data, Run
 from nddv.dynamics.schedule import Training
-from nddv.dynamics.seeds import derive
 from nddv.dynamics.training import train
 from nddv.estimator.settings import Settings, resolved
 from nddv.problems.formulas import two_d_planes
+from nddv.replay.seeds import derive
 
 CLASS_BOUNDS = (0.0, 4.0)
 SMALL_FLOW: dict[str, Any] = {"width": 8, "hidden": 8, "diffusion": 0.2}

@@ -14,7 +14,7 @@ from torch.func import grad, grad_and_value, jvp, vmap
 from nddv.audit.stability.setting import LOSS, PATHS, fitted_run, normal, with_slopes
 from nddv.dynamics.adjoint import Batch
 from nddv.dynamics.reweighting import MetaProblem
-from nddv.dynamics.seeds import generator
+from nddv.replay.seeds import generator
 
 POINTS, EPOCHS = 64, 2  # one batch; trained long enough for the signals to tell points apart
 PILOT_STEPS, POWER_STEPS = 300, 20

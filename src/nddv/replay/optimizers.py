@@ -12,7 +12,7 @@ from math import cos, pi
 import torch
 from torch import Tensor
 
-from nddv.dynamics.choices import OPTIMIZERS, SCHEDULES
+from nddv.replay.choices import OPTIMIZERS, SCHEDULES
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nddv.dynamics.choices import OPTIMIZERS
-from nddv.dynamics.optimizers import Optimizer, clip_norm
+from nddv.replay.choices import OPTIMIZERS
+from nddv.replay.optimizers import Optimizer, clip_norm
 
 
 def make(name: str, clip: float = 1.0, **options) -> Optimizer:
