@@ -4,6 +4,7 @@
     values = nddv.value(X, y).values          # one call
     model = nddv.NDDV(readout="path").fit(X, y, X_meta, y_meta)   # scikit-learn style
     shapley = nddv.semivalues(X, y, X_valid, y_valid)   # and which of their orders are certain
+    run = nddv.Replay(module).fit(X, y); run.values(X_valid, y_valid)   # your own torch module
 
 The names are loaded when they are first used: importing the package costs nothing, which the
 workflow and the command line rely on.
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
     from nddv.audit.semivalues import semivalues
     from nddv.estimator.nddv import NDDV, value
     from nddv.estimator.together import fit_together
+    from nddv.replay.run import Replay
     from nddv.tabular.stored import open_rows
     from nddv.values import Values
 
-__all__ = ["NDDV", "Values", "fit_together", "open_rows", "semivalues", "value"]
+__all__ = ["NDDV", "Replay", "Values", "fit_together", "open_rows", "semivalues", "value"]
 
 _HOMES = {
     "NDDV": "nddv.estimator.nddv",
+    "Replay": "nddv.replay.run",
     "Values": "nddv.values",
     "fit_together": "nddv.estimator.together",
     "open_rows": "nddv.tabular.stored",

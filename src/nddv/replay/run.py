@@ -1,0 +1,443 @@
+"""`Replay`: train any torch module, and ask which training points made it what it is."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from nddv.laws import Law, find_law
+from nddv.replay.checks import check_module, check_program
+from nddv.replay.choices import OPTIMIZERS, SCHEDULES
+from nddv.replay.curves import CHECKS, DropCurve, drop_curve
+from nddv.replay.engine import State, checkpoint_interval, replay, run_from
+from nddv.replay.modules import (
+    FINAL,
+    LOSSES,
+    Loss,
+    ModuleProgram,
+    Parameters,
+    cross_entropy,
+    repeatable,
+)
+from nddv.replay.optimizers import Optimizer
+from nddv.replay.points import Points
+from nddv.replay.seeds import derive
+from nddv.replay.states import Kept, Stored
+from nddv.replay.trust import Trust, random_groups, smoothness
+from nddv.support.measuring import versions
+from nddv.support.provenance import HASH_LENGTH, config_hash
+from nddv.support.settings import (
+    Count,
+    Flag,
+    NotNegative,
+    Positive,
+    checked,
+    choice,
+    number,
+    whole,
+)
+from nddv.support.wording import pick
+from nddv.values import Values
+
+Array = NDArray[np.float64]
+Utility = str | Callable[[Tensor, Tensor], Tensor]
+Predict = Callable[[Any], Tensor]
+
+LEVELS = 4
+"""Levels of a semi-value whose law has a density."""
+
+GROUPS = 8
+"""Groups of points without which the module is trained again, to check its values."""
+
+TRUST = 1  # address of the draws of groups
+
+PROBES = 256
+"""Training points whose outputs tell how smooth a run is."""
+
+
+class Replay:
+    """Train a module; then replay the run backwards for the derivatives by points' weights.
+
+    Point i takes part in the training with the weight w_i = 1, which scales its loss. For a utility
+    U of the trained module, one replay gives dU/dw_i of all points, exactly: what U would lose, to
+    first order, if the weight of i were less. The module itself is not changed.
+
+    Parameters
+    ----------
+    module : any torch module. Layers in training mode are trained so; predictions are in evaluation
+        mode. Parameters without gradients stay as they are.
+    loss : "cross_entropy" of class indices, "squared_error" (½ of the square), or a function of
+        outputs and targets of B points that gives their losses (B,).
+    optimizer : "sgd" or "adamw", with decoupled weight decay.
+    learning_rate : at the start of the schedule.
+    schedule : "constant", or "linear" and "cosine", which end at zero.
+    momentum : of SGD, or Adam's first beta.
+    weight_decay : as in torch: a step takes the learning rate times this.
+    epsilon : under the root of AdamW.
+    clip : limit of the gradient norm.
+    epochs : passes through the points.
+    batch_size : points of a step.
+    checkpoints : states that are kept: "all", "sqrt" (√K of K steps, and one more forward run), or
+        "auto": all while they fit `memory`.
+    memory : megabytes that states may take with "auto".
+    folder : where to keep the states instead of in memory. A run that was interrupted goes on
+        there, when `fit` is called again, to the same bytes.
+    random_state : seed of batches and noise. The initial parameters are the module's own.
+    progress : show a progress bar, and say what the run will take.
+
+    Attributes
+    ----------
+    module_ : the trained module, in evaluation mode.
+    megabytes_ : of the states that are kept.
+
+    Examples
+    --------
+    >>> import torch, nddv
+    >>> _ = torch.manual_seed(0)
+    >>> X = torch.randn(120, 4); y = (X[:, 0] > 0).long(); y[:6] = 1 - y[:6]
+    >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+    >>> run = nddv.Replay(net, learning_rate=0.1, epochs=5).fit(X[:100], y[:100])
+    >>> values = run.values(X[100:], y[100:]).values
+    >>> bool(values[:6].mean() < values[6:].mean())
+    True
+    """
+
+    @checked
+    def __init__(
+        self,
+        module: nn.Module,
+        loss: str | Loss = "cross_entropy",
+        *,
+        optimizer: Annotated[str, choice(*OPTIMIZERS)] = "sgd",
+        learning_rate: Positive = 0.05,
+        schedule: Annotated[str, choice(*SCHEDULES)] = "linear",
+        momentum: Annotated[float, number(0.0, below=1.0)] = 0.9,
+        weight_decay: NotNegative = 0.0,
+        epsilon: Positive = 1e-4,
+        clip: Annotated[float, number(above=0.0, most=1e30)] = 1e30,
+        epochs: Count = 20,
+        batch_size: Count = 64,
+        checkpoints: Annotated[str, choice("auto", "all", "sqrt")] = "auto",
+        memory: Positive = 512.0,
+        folder: str | Path | None = None,
+        random_state: Annotated[int, whole(0, 2**63 - 1)] = 0,
+        progress: Flag = False,
+    ) -> None:
+        check_module(module)
+        self.module = module
+        self.loss = pick(LOSSES, loss, "loss") if isinstance(loss, str) else loss
+        if not callable(self.loss):
+            raise ValueError(f"loss must be a name or a function, got {loss!r}")
+        self.optimizer, self.learning_rate, self.schedule = optimizer, learning_rate, schedule
+        self.momentum, self.weight_decay, self.epsilon = momentum, weight_decay, epsilon
+        self.clip, self.epochs, self.batch_size = clip, epochs, batch_size
+        self.checkpoints, self.memory, self.folder = checkpoints, memory, folder
+        self.random_state, self.progress = random_state, progress
+
+    def fit(self, X: Any, y: Any = None) -> Replay:
+        """Train the module.
+
+        Parameters
+        ----------
+        X, y : (n, …) inputs and (n, …) targets, as arrays or tensors; or X alone, a data set whose
+            items are pairs (x, y).
+        """
+        parameters = Parameters(deepcopy(self.module))
+        like = parameters.flat
+        data = Points(X, y, "training points", like.dtype, like.device)
+        steps = self.epochs * -(-len(data) // self.batch_size)
+        how = Optimizer(
+            self.optimizer,
+            self.learning_rate,
+            self.weight_decay,
+            self.clip,
+            steps,
+            self.schedule,
+            self.momentum,
+            epsilon=self.epsilon,
+        )
+        program = ModuleProgram(
+            parameters, self.loss, data, how, self.epochs, self.batch_size, self.random_state
+        )
+        check_program(program)
+        states = self._states(program)
+        begun = states.newest() if isinstance(states, Stored) else None
+        start = begun or State(0, like, how.init(like))
+        with self._bar(steps - start.step, "training") as bar:
+
+            def keep(state: State) -> None:
+                if state is not begun:
+                    states.keep(state)
+                bar.update()
+                if state.step % program.steps_per_epoch == 0:
+                    _check_finite(state, self.learning_rate)
+
+            with torch.no_grad():
+                last = run_from(program, start, like.new_ones(len(data)), steps, keep)
+        _check_finite(last, self.learning_rate)
+        self._program, self._kept, self._last = program, states, last.flat
+        self._calm = Parameters(deepcopy(self.module).eval())
+        self.module_ = self._calm.copied(last.flat)
+        return self
+
+    def values(
+        self,
+        X_valid: Any,
+        y_valid: Any = None,
+        utility: Utility = "log_likelihood",
+        trust: int = GROUPS,
+    ) -> Values:
+        """dU/dw of every training point, in units of U, for a utility of validation points.
+
+        Parameters
+        ----------
+        utility : "log_likelihood" (minus the mean loss), "probability" (the mean probability of the
+            class, with cross_entropy), or a function of outputs and targets that gives a number.
+        trust : groups of points without which to train again, to see how far the values can be
+            trusted; ``record["trust"]`` has what was seen. 0: none.
+        """
+        goal = self._goal(X_valid, y_valid, utility)
+        return self._valued(goal, find_law("loo"), 1, trust, utility=_name(utility))
+
+    def semivalues(
+        self,
+        law: str,
+        X_valid: Any,
+        y_valid: Any = None,
+        utility: Utility = "log_likelihood",
+        levels: int = LEVELS,
+    ) -> Values:
+        """A semi-value of every training point: dU/dw, averaged over levels of participation.
+
+        law : "shapley", "banzhaf", "beta(4,1)" and so on (`nddv.laws`), in the game of training on
+            coalitions; each level is a run of its own, with its replay.
+        """
+        goal = self._goal(X_valid, y_valid, utility)
+        return self._valued(goal, find_law(law), levels, 0, utility=_name(utility), semivalue=law)
+
+    def explain(self, x: Any, target: Any = None, trust: int = 0) -> Values:
+        """Which training points made a prediction: derivatives of it by their weights.
+
+        Points of positive value speak for the prediction, of negative value against it.
+
+        Parameters
+        ----------
+        x : one input or several (B, …): a group is explained by the mean of its predictions.
+        target : with cross_entropy the classes (B,) whose log-probability is explained; default:
+            those that are predicted. Otherwise the sum of the outputs is.
+        """
+        program = self._trained()
+        inputs = program.data.as_inputs(x)
+
+        def goal(predict: Predict) -> Tensor:
+            outputs = predict(inputs)
+            if program.loss is not cross_entropy:
+                return outputs.reshape(len(outputs), -1).sum(1).mean()
+            given = outputs.argmax(1) if target is None else torch.as_tensor(target).reshape(-1)
+            return -cross_entropy(outputs, given.to(outputs.device)).mean()
+
+        return self._valued(goal, find_law("loo"), 1, trust, explains="a prediction")
+
+    def derivatives(self, function: Callable[[Predict], Tensor]) -> Array:
+        """d f/dw (n,) of any function of the trained module.
+
+        function : is called with the module in evaluation mode (inputs -> outputs), and gives a
+            number that depends on its outputs by torch operations.
+        """
+        return self._derivatives(function, np.ones(1))[0][0]
+
+    def retrain(self, weights: ArrayLike) -> nn.Module:
+        """The module trained again where the points have weights (n,); all else is the same."""
+        return self._calm.copied(self._trained_with(weights))
+
+    def drop_curve(
+        self, values: Values, X_valid: Any, y_valid: Any = None, checks: int = CHECKS
+    ) -> DropCurve:
+        """The utility that values predict when the lowest are dropped, checked by retraining.
+
+        values : of `values`, with the same validation points and one of the named utilities.
+        """
+        goal = self._goal(X_valid, y_valid, values.record["utility"])
+        at = values.record["utility_at"]
+        return drop_curve(values.values, at, lambda w: self._utilities(goal, w), checks)
+
+    def _valued(
+        self, goal: Callable[[Predict], Tensor], law: Law, levels: int, trust: int, **about: Any
+    ) -> Values:
+        """Values by the levels of a law, with their record."""
+        start = time.perf_counter()
+        # AdamW divides the scale of gradients away, so that most happens at the smallest levels
+        smooth = self.optimizer == "sgd"
+        t, weights = law.quadrature(levels) if smooth else law.levels(len(self._ones()), levels)
+        derivatives, at = self._derivatives(goal, t)
+        values = np.asarray(weights @ derivatives)
+        record = {"method": "replay", **about, "levels": t.tolist(), "utility_at": at}
+        record |= {"seconds": round(time.perf_counter() - start, 4), "settings": self._settings()}
+        record["versions"] = versions()
+        if trust:
+            seen = self._trust(values, goal, trust, at)
+            record["trust"] = seen.as_record()
+            if self.progress:
+                tqdm.write(str(seen))
+        return Values(values, record=record)
+
+    def _derivatives(
+        self, function: Callable[[Predict], Tensor], levels: Array
+    ) -> tuple[Array, float]:
+        """Derivatives (L, n) of a function by weights at levels, and the function at weights 1."""
+        program = self._trained()
+        with self._bar(len(levels) * program.steps, "replaying") as bar:
+            rows = [self._at_level(function, t, bar) for t in levels]
+        with torch.no_grad():
+            at = float(self._value(function, self._last))
+        return np.stack(rows), at
+
+    def _at_level(self, function: Callable[[Predict], Tensor], level: float, bar: tqdm) -> Array:
+        program, weights = self._trained(), level * self._ones()
+        states, last = self._kept, self._last
+        if level != 1:
+            states = Kept(self._kept.every)
+            first = self._kept[0]
+            with torch.no_grad():
+                last = run_from(program, first, weights, program.steps, states.keep).flat
+        end = last.detach().clone().requires_grad_()
+        with torch.enable_grad():
+            value = self._value(function, end)
+            if value.ndim or not value.requires_grad:
+                raise ValueError(
+                    "the function must give one number that depends on the module's outputs by "
+                    "torch operations"
+                )
+            (costate,) = torch.autograd.grad(value, end)
+        found = replay(program, weights, states, costate, bar.update).double().numpy(force=True)
+        if not np.isfinite(found).all():
+            raise FloatingPointError(
+                f"the replay is not finite: lower learning_rate (now {self.learning_rate})"
+            )
+        return np.asarray(found)
+
+    def _value(self, function: Callable[[Predict], Tensor], flat: Tensor) -> Tensor:
+        """A function of the module with these parameters."""
+        with repeatable(derive(self.random_state, FINAL), flat.device):
+            return torch.as_tensor(function(lambda x: self._calm.call(flat, x)))
+
+    def _goal(self, X: Any, y: Any, utility: Utility) -> Callable[[Predict], Tensor]:
+        """A utility as a function of the module."""
+        program = self._trained()
+        points = Points(X, y, "validation points", program.data.dtype, program.data.device)
+        x, targets = points.all()
+        measure = _measure(utility, program.loss)
+        return lambda predict: measure(predict(x), targets)
+
+    def _utilities(self, goal: Callable[[Predict], Tensor], weights: Array) -> Array:
+        """Utilities (B,) of training with weights (B, n)."""
+        with torch.no_grad():
+            return np.array([float(self._value(goal, self._trained_with(w))) for w in weights])
+
+    def _trust(
+        self, values: Array, goal: Callable[[Predict], Tensor], groups: int, at: float
+    ) -> Trust:
+        rng = np.random.default_rng([self.random_state, TRUST])
+        n, x = len(values), self._trained().data.take(torch.arange(min(len(values), PROBES)))[0]
+
+        def outputs(weights: Array) -> Array:
+            flat = self._trained_with(weights)
+            with torch.no_grad():
+                return self._value(lambda predict: predict(x), flat).double().numpy(force=True)
+
+        dropped = random_groups(n, groups, rng)
+        actual = self._utilities(goal, np.where(dropped, 0.0, 1.0)) - at
+        return Trust(-(dropped @ values), actual, smoothness(outputs, n, rng))
+
+    def _trained_with(self, weights: ArrayLike) -> Tensor:
+        """Parameters (P,) of training with weights (n,)."""
+        program = self._trained()
+        given = np.asarray(weights, dtype=np.float64)
+        if given.shape != (len(program.data),) or not (given >= 0).all():
+            raise ValueError(
+                f"weights must be {len(program.data)} numbers that are not negative, one a point"
+            )
+        w = torch.as_tensor(given).to(self._last)
+        with torch.no_grad():
+            return run_from(program, self._kept[0], w, program.steps).flat
+
+    def _trained(self) -> ModuleProgram:
+        program = getattr(self, "_program", None)
+        if program is None:
+            raise ValueError("the module is not trained: call fit first")
+        return program
+
+    def _states(self, program: ModuleProgram) -> Kept | Stored:
+        """Where states are kept, and how many; their size is told before the training."""
+        flat = program.parameters.flat
+        size = flat.numel() * flat.element_size() * (3 if self.optimizer == "adamw" else 2)
+        limit = {"all": np.inf, "sqrt": 0.0, "auto": self.memory * 2**20}[self.checkpoints]
+        every = checkpoint_interval(program.steps, size, limit)
+        count = -(-program.steps // every)
+        # between two checkpoints the states are in memory while they are replayed
+        self.megabytes_ = size * (count + (every if every > 1 else 0)) / 2**20
+        if self.progress:
+            where = f"in {self.folder}" if self.folder else "in memory"
+            tqdm.write(
+                f"{program.steps} steps; {count} states are kept {where}, "
+                f"{self.megabytes_:.1f} MB at most"
+            )
+        if self.folder is None:
+            return Kept(every)
+        about = {"steps": program.steps, "every": every, "settings": config_hash(self._settings())}
+        about |= {"parameters": _digest(flat), "points": _digest(*program.data.first())}
+        return Stored(self.folder, every, about, flat)
+
+    def _settings(self) -> dict[str, Any]:
+        """What the run depends on besides the module and the points; JSON can hold it."""
+        names = ["optimizer", "learning_rate", "schedule", "momentum", "weight_decay"]
+        names += ["epsilon", "clip", "epochs", "batch_size", "random_state"]
+        return {**{name: getattr(self, name) for name in names}, "loss": _name(self.loss)}
+
+    def _ones(self) -> Tensor:
+        program = self._trained()
+        return program.parameters.flat.new_ones(len(program.data))
+
+    def _bar(self, total: int, words: str) -> tqdm:
+        return tqdm(total=total, desc=words, unit="step", disable=not self.progress)
+
+
+def _measure(utility: Utility, loss: Loss) -> Callable[[Tensor, Tensor], Tensor]:
+    """A utility as a function of outputs and targets."""
+    if callable(utility):
+        return utility
+    if utility == "log_likelihood":
+        return lambda outputs, y: -loss(outputs, y).mean()
+    if utility == "probability" and loss is cross_entropy:
+        return lambda outputs, y: (-loss(outputs, y)).exp().mean()
+    known = "log_likelihood, with cross_entropy probability, or a function"
+    raise ValueError(f"unknown utility {utility!r}: {known}")
+
+
+def _name(function: Any) -> str:
+    return function if isinstance(function, str) else getattr(function, "__name__", "a function")
+
+
+def _digest(*tensors: Tensor) -> str:
+    """Twelve digits that tell tensors apart."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(tensor.detach().contiguous().numpy(force=True).tobytes())
+    return digest.hexdigest()[:HASH_LENGTH]
+
+
+def _check_finite(state: State, rate: float) -> None:
+    if not bool(state.flat.isfinite().all()):
+        raise FloatingPointError(
+            f"training diverged before step {state.step}: lower learning_rate (now {rate})"
+        )

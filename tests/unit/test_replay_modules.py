@@ -1,0 +1,396 @@
+"""Replays of torch modules against what they claim: training again with other weights."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+from torch import nn
+
+from nddv import Replay
+from nddv.laws import find_law
+from nddv.replay.bags import DifferentiableBags
+from nddv.replay.checks import NORMS
+
+N = 40
+
+
+class Bag(nn.Module):
+    """A text classifier: the mean of the embeddings of words."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = nn.EmbeddingBag(20, 5, mode="mean"), nn.Linear(5, 3)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.words(x)))
+
+
+class Attention(nn.Module):
+    """A text classifier: one layer of a transformer, with dropout."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = nn.Embedding(20, 8), nn.Linear(8, 3)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1, batch_first=True)
+
+    def forward(self, x):
+        return self.head(self.layer(self.words(x)).mean(1))
+
+
+class Tied(nn.Module):
+    """Two layers that share their weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.head = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 3)
+        self.second.weight = self.first.weight
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.second(torch.tanh(self.first(x)))))
+
+
+def mlp():
+    layers = nn.Linear(4, 8), nn.GELU(), nn.Dropout(0.2), nn.LayerNorm(8), nn.Linear(8, 3)
+    return nn.Sequential(*layers)
+
+
+def convolution():
+    layers = nn.Conv2d(1, 4, 3), nn.SiLU(), nn.GroupNorm(2, 4), nn.AvgPool2d(2), nn.Flatten()
+    return nn.Sequential(*layers, nn.Dropout(0.1), nn.Linear(4, 3))
+
+
+NUMBERS, PICTURES, WORDS = (4,), (1, 4, 4), None
+MODULES = {
+    "mlp": (mlp, NUMBERS),
+    "convolution": (convolution, PICTURES),
+    "bag": (Bag, WORDS),
+    "attention": (Attention, WORDS),
+    "tied": (Tied, NUMBERS),
+}
+OPTIMIZERS = {
+    "sgd": {"learning_rate": 0.2},
+    "adamw": {"optimizer": "adamw", "learning_rate": 0.02, "epsilon": 1e-2, "weight_decay": 0.1},
+}
+
+
+def data(shape, n=N + 20):
+    rng = np.random.default_rng(0)
+    if shape is None:
+        x = torch.as_tensor(rng.integers(0, 20, size=(n, 6)))
+        return x, (x[:, 0] % 3)
+    x = torch.as_tensor(rng.normal(size=(n, *shape)))
+    flat = x.reshape(n, -1)
+    return x, (flat[:, 0] > 0).long() + (flat[:, 1] > 0.5).long()
+
+
+def trained(name="mlp", optimizer="sgd", **settings):
+    """A run in double precision, and validation points."""
+    make, shape = MODULES[name]
+    torch.manual_seed(0)
+    x, y = data(shape)
+    options = {"epochs": 3, "batch_size": 16, **OPTIMIZERS[optimizer], **settings}
+    run = Replay(make().double(), **options).fit(x[:N], y[:N])
+    return run, (x[N:], y[N:])
+
+
+def utility_of(module, valid):
+    with torch.no_grad():
+        return -float(nn.functional.cross_entropy(module(valid[0]), valid[1]))
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("name", MODULES)
+def test_values_equal_central_differences_of_retraining(name, optimizer):
+    """To 1e-4 relative, with dropout, clipping and checkpoints at every third step or so."""
+    run, valid = trained(name, optimizer, clip=0.5, checkpoints="sqrt")
+    values = run.values(*valid, trust=0).values
+    h, scale = 1e-4, np.abs(values).max()
+    for i in range(0, N, 7):
+        up, down = np.ones(N), np.ones(N)
+        up[i] += h
+        down[i] -= h
+        change = utility_of(run.retrain(up), valid) - utility_of(run.retrain(down), valid)
+        assert values[i] == pytest.approx(change / (2 * h), abs=1e-4 * scale)
+
+
+def test_retraining_with_weights_of_one_is_the_run_itself():
+    run, valid = trained()
+    assert utility_of(run.retrain(np.ones(N)), valid) == utility_of(run.module_, valid)
+
+
+def test_the_module_of_the_user_stays_as_it_is():
+    torch.manual_seed(0)
+    module = mlp().double()
+    before = [p.clone() for p in module.parameters()]
+    x, y = data(NUMBERS)
+    Replay(module, epochs=1).fit(x, y)
+    assert all(map(torch.equal, before, module.parameters()))
+    assert module.training
+
+
+def test_checkpoints_and_folders_do_not_change_the_values(tmp_path):
+    results = []
+    for options in ({"checkpoints": "all"}, {"checkpoints": "sqrt"}, {"folder": tmp_path / "run"}):
+        run, valid = trained(**options)
+        results.append(run.values(*valid, trust=0).values)
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_a_run_that_was_killed_goes_on_to_the_same_bytes(tmp_path):
+    whole, valid = trained(folder=tmp_path / "whole")
+    trained(folder=tmp_path / "killed")
+    states = sorted((tmp_path / "killed").glob("state*.npz"))
+    assert len(states) == 9
+    for path in states[4:]:
+        path.unlink()
+    again, _ = trained(folder=tmp_path / "killed")
+    for one, other in zip(again.module_.parameters(), whole.module_.parameters(), strict=True):
+        assert torch.equal(one, other)
+    found = again.values(*valid, trust=0).values
+    np.testing.assert_array_equal(found, whole.values(*valid, trust=0).values)
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path):
+    trained(folder=tmp_path)
+    with pytest.raises(ValueError, match=r"holds another run \(other settings\)"):
+        trained(folder=tmp_path, learning_rate=0.1)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="is not empty and holds no run"):
+        trained(folder=tmp_path / "other")
+
+
+@pytest.mark.parametrize(("optimizer", "levels"), [("sgd", 3), ("adamw", 8)])
+def test_semivalues_are_means_over_levels(optimizer, levels):
+    run, valid = trained(optimizer=optimizer)
+    law = find_law("shapley")
+    t, weights = law.quadrature(levels) if optimizer == "sgd" else law.levels(N, levels)
+    h, i, expected = 1e-4, 5, 0.0
+    for level, weight in zip(t, weights, strict=True):
+        up, down = np.full(N, level), np.full(N, level)
+        up[i] += h
+        down[i] -= h
+        change = utility_of(run.retrain(up), valid) - utility_of(run.retrain(down), valid)
+        expected += weight * change / (2 * h)
+    found = run.semivalues("shapley", *valid, levels=levels)
+    assert found.values[i] == pytest.approx(expected, rel=1e-3)
+    gained = utility_of(run.module_, valid) - utility_of(run.retrain(np.zeros(N)), valid)
+    if optimizer == "sgd":  # AdamW gains the most below 1/n
+        assert found.values.sum() == pytest.approx(gained, rel=0.1)
+
+
+def test_explanations_are_derivatives_of_the_prediction():
+    run, valid = trained()
+    x = valid[0][:1]
+    label = int(run.module_(x).argmax())
+
+    def worth(module):
+        with torch.no_grad():
+            return float(torch.log_softmax(module(x), 1)[0, label])
+
+    values = run.explain(x[0]).values
+    i, h = int(np.abs(values).argmax()), 1e-4
+    up, down = np.ones(N), np.ones(N)
+    up[i] += h
+    down[i] -= h
+    change = worth(run.retrain(up)) - worth(run.retrain(down))
+    assert values[i] == pytest.approx(change / (2 * h), rel=1e-4)
+    group = run.explain(valid[0][:4], target=valid[1][:4]).values
+    each = [run.explain(valid[0][k], target=[int(valid[1][k])]).values for k in range(4)]
+    np.testing.assert_allclose(group, np.mean(each, axis=0), atol=1e-12)
+
+
+def test_utilities_are_named_or_functions():
+    run, valid = trained()
+    named = run.values(*valid, utility="probability", trust=0)
+
+    def probability(outputs, y):
+        return torch.softmax(outputs, 1)[torch.arange(len(y)), y].mean()
+
+    given = run.values(*valid, utility=probability, trust=0)
+    np.testing.assert_allclose(named.values, given.values, atol=1e-14)
+    assert (named.record["utility"], given.record["utility"]) == ("probability", "probability")
+    np.testing.assert_allclose(
+        run.derivatives(lambda predict: probability(predict(valid[0]), valid[1])), given.values
+    )
+
+
+def test_a_data_set_of_pairs_gives_what_arrays_give():
+    class Pairs:
+        def __init__(self, x, y):
+            self.x, self.y = x, y
+
+        def __len__(self):
+            return len(self.x)
+
+        def __getitem__(self, i):
+            return self.x[i], self.y[i]
+
+    run, (x, y) = trained()
+    torch.manual_seed(0)
+    own = data(NUMBERS)
+    options = {"epochs": 3, "batch_size": 16, **OPTIMIZERS["sgd"]}
+    same = Replay(mlp().double(), **options).fit(Pairs(own[0][:N], own[1][:N]))
+    np.testing.assert_allclose(
+        same.values(Pairs(x, y), trust=0).values, run.values(x.numpy(), y.numpy(), trust=0).values
+    )
+
+
+def test_regression():
+    torch.manual_seed(0)
+    x, _ = data(NUMBERS)
+    y = x[:, 0] + x[:, 1] ** 2
+    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).double()
+    run = Replay(net, "squared_error", epochs=3).fit(x[:N], y[:N])
+    found = run.values(x[N:], y[N:], trust=4)
+    assert found.record["trust"]["spearman"] > 0.5
+    assert len(run.explain(x[N]).values) == N
+
+
+def test_trust_and_curve():
+    run, valid = trained(epochs=10, learning_rate=0.05)
+    found = run.values(*valid, trust=8)
+    trust = found.record["trust"]
+    assert trust["groups"] == 8
+    assert trust["spearman"] > 0.8
+    assert 0.5 < trust["ratio"] < 1.5
+    assert trust["smoothness"] > 0.8
+    assert trust["good"]
+    assert "retrained without 8 groups" in trust["line"]
+    curve = run.drop_curve(found, *valid)
+    assert curve.predicted[0] == pytest.approx(utility_of(run.module_, valid))
+    assert curve.best in curve.checked
+    assert len(curve.measured) == len(curve.checked) <= 5
+    weights = np.ones(N)
+    weights[curve.order[: curve.checked[0]]] = 0
+    assert curve.measured[0] == pytest.approx(utility_of(run.retrain(weights), valid))
+
+
+def test_a_rough_run_is_told_with_advice():
+    torch.manual_seed(0)
+    x, y = data(NUMBERS)
+    net = nn.Sequential(nn.Linear(4, 30), nn.ReLU(), nn.Linear(30, 30), nn.ReLU(), nn.Linear(30, 3))
+    run = Replay(net.double(), learning_rate=1.5, epochs=20, schedule="constant").fit(x[:N], y[:N])
+    trust = run.values(x[N:], y[N:]).record["trust"]
+    assert not trust["good"]
+    assert "lower the learning rate" in trust["line"]
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_bags_are_those_of_torch(mode):
+    torch.manual_seed(0)
+    rows = nn.EmbeddingBag(20, 5, mode=mode, padding_idx=3)
+    x = torch.randint(0, 20, (6, 4))
+    flat, offsets = torch.tensor([1, 2, 3, 3, 5]), torch.tensor([0, 2, 2])
+    expected = rows(x), rows(flat, offsets)
+    with DifferentiableBags():
+        torch.testing.assert_close(rows(x), expected[0])
+        torch.testing.assert_close(rows(flat, offsets), expected[1])
+        with pytest.raises(ValueError, match="can be replayed with mode 'sum' or 'mean'"):
+            nn.EmbeddingBag(20, 5, mode="max")(x)
+
+
+class Forgetful(nn.Module):
+    """Noise from a generator of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.rng = nn.Linear(4, 3), np.random.default_rng(0)
+
+    def forward(self, x):
+        return self.layer(x) + float(self.rng.normal())
+
+
+class Counting(nn.Module):
+    """A buffer that counts its calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls += 1
+        return self.layer(x)
+
+
+def frozen():
+    module = mlp()
+    for parameter in module.parameters():
+        parameter.requires_grad_(False)
+    return module
+
+
+def mean_loss(outputs, y):
+    return nn.functional.cross_entropy(outputs, y)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "message"),
+    [
+        (frozen, {}, "the module has no parameters to train"),
+        (nn.Identity, {}, "the module has no parameters to train"),
+        (lambda: nn.LazyLinear(3), {}, "the module is lazy"),
+        (lambda: "net", {}, "module must be a torch.nn.Module, got str"),
+        (lambda: nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)), {}, re.escape(NORMS)),
+        (Counting, {}, r"changes its buffers \(calls\)"),
+        (Forgetful, {}, "called again with the same seed"),
+        (mlp, {"loss": mean_loss}, "the loss must give one number a point"),
+        (mlp, {"loss": "cross_entropi"}, "unknown loss 'cross_entropi'; did you mean"),
+        (lambda: nn.Linear(4, 2), {}, "labels go from 0 to 2, but the module has 2 outputs"),
+        (mlp, {"optimizer": "adam"}, "optimizer must be one of 'sgd', 'adamw'"),
+        (mlp, {"optimizer": "adamw", "epsilon": 0.0}, "epsilon must be a finite number > 0"),
+        (mlp, {"learning_rate": -1.0}, "learning_rate must be a finite number > 0"),
+        (mlp, {"epochs": 0}, "epochs must be a positive integer"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused_before_training(make, options, message):
+    x, y = data(NUMBERS)
+    with pytest.raises(ValueError, match=message):
+        Replay(make(), **options).fit(x.float(), y)
+
+
+def test_bad_points_are_refused():
+    x, y = data(NUMBERS)
+    broken = x.clone()
+    broken[3, 1] = torch.nan
+    for points, message in [
+        ((broken, y), "training points: X has entries that are missing or infinite"),
+        ((x[:-1], y), "training points: X has 59 rows, but y has 60"),
+        ((x[:0], y[:0]), "training points: there are no points"),
+        ((np.array([["a"]]), y[:1]), "numbers are needed"),
+        ((5,), "must have a length"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            Replay(mlp().double(), epochs=1).fit(*points)
+    run, valid = trained(epochs=1)
+    with pytest.raises(ValueError, match="unknown utility 'accuracy'"):
+        run.values(*valid, utility="accuracy")
+    with pytest.raises(ValueError, match="weights must be 40 numbers"):
+        run.retrain(np.ones(3))
+    with pytest.raises(ValueError, match="one number that depends on the module"):
+        run.derivatives(lambda predict: torch.tensor(1.0))
+    with pytest.raises(ValueError, match="call fit first"):
+        Replay(mlp()).values(*valid)
+    with pytest.raises(ValueError, match="x has the shape"):
+        run.explain(torch.zeros(2, 9))
+
+
+def test_a_run_that_diverges_is_an_error():
+    x, y = data(NUMBERS)
+    with pytest.raises(FloatingPointError, match="lower learning_rate"):
+        Replay(mlp(), learning_rate=1e30, epochs=5).fit(x.float(), y)
+
+
+def test_ranks_are_those_of_leaving_one_out():
+    run, valid = trained("convolution", epochs=6)
+    values = run.values(*valid, trust=0).values
+    worth = utility_of(run.module_, valid)
+    weights = 1.0 - np.eye(N)
+    actual = [worth - utility_of(run.retrain(w), valid) for w in weights]
+    assert spearmanr(values, actual).statistic > 0.95
