@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +18,7 @@ from nddv.replay.checks import check_module, check_program
 from nddv.replay.choices import OPTIMIZERS, SCHEDULES
 from nddv.replay.curves import CHECKS, DropCurve, drop_curve
 from nddv.replay.engine import State, checkpoint_interval, replay, run_from
+from nddv.replay.goals import Goal, Predict, Utility, measure_of, name_of
 from nddv.replay.modules import (
     FINAL,
     LOSSES,
@@ -32,10 +31,10 @@ from nddv.replay.modules import (
 from nddv.replay.optimizers import Optimizer
 from nddv.replay.points import Points
 from nddv.replay.seeds import derive
-from nddv.replay.states import Kept, Stored
+from nddv.replay.states import Kept, Stored, digest
 from nddv.replay.trust import Trust, random_groups, smoothness
 from nddv.support.measuring import versions
-from nddv.support.provenance import HASH_LENGTH, config_hash
+from nddv.support.provenance import config_hash
 from nddv.support.settings import (
     Count,
     Flag,
@@ -50,8 +49,6 @@ from nddv.support.wording import pick
 from nddv.values import Values
 
 Array = NDArray[np.float64]
-Utility = str | Callable[[Tensor, Tensor], Tensor]
-Predict = Callable[[Any], Tensor]
 
 LEVELS = 4
 """Levels of a semi-value whose law has a density."""
@@ -207,7 +204,7 @@ class Replay:
             trusted; ``record["trust"]`` has what was seen. 0: none.
         """
         goal = self._goal(X_valid, y_valid, utility)
-        return self._valued(goal, find_law("loo"), 1, trust, utility=_name(utility))
+        return self._valued(goal, find_law("loo"), 1, trust, utility=name_of(utility))
 
     def semivalues(
         self,
@@ -223,7 +220,7 @@ class Replay:
             coalitions; each level is a run of its own, with its replay.
         """
         goal = self._goal(X_valid, y_valid, utility)
-        return self._valued(goal, find_law(law), levels, 0, utility=_name(utility), semivalue=law)
+        return self._valued(goal, find_law(law), levels, 0, utility=name_of(utility), semivalue=law)
 
     def explain(self, x: Any, target: Any = None, trust: int = 0) -> Values:
         """Which training points made a prediction: derivatives of it by their weights.
@@ -248,7 +245,7 @@ class Replay:
 
         return self._valued(goal, find_law("loo"), 1, trust, explains="a prediction")
 
-    def derivatives(self, function: Callable[[Predict], Tensor]) -> Array:
+    def derivatives(self, function: Goal) -> Array:
         """d f/dw (n,) of any function of the trained module.
 
         function : is called with the module in evaluation mode (inputs -> outputs), and gives a
@@ -271,9 +268,7 @@ class Replay:
         at = values.record["utility_at"]
         return drop_curve(values.values, at, lambda w: self._utilities(goal, w), checks)
 
-    def _valued(
-        self, goal: Callable[[Predict], Tensor], law: Law, levels: int, trust: int, **about: Any
-    ) -> Values:
+    def _valued(self, goal: Goal, law: Law, levels: int, trust: int, **about: Any) -> Values:
         """Values by the levels of a law, with their record."""
         start = time.perf_counter()
         # AdamW divides the scale of gradients away, so that most happens at the smallest levels
@@ -291,9 +286,7 @@ class Replay:
                 tqdm.write(str(seen))
         return Values(values, record=record)
 
-    def _derivatives(
-        self, function: Callable[[Predict], Tensor], levels: Array
-    ) -> tuple[Array, float]:
+    def _derivatives(self, function: Goal, levels: Array) -> tuple[Array, float]:
         """Derivatives (L, n) of a function by weights at levels, and the function at weights 1."""
         program = self._trained()
         with self._bar(len(levels) * program.steps, "replaying") as bar:
@@ -302,7 +295,7 @@ class Replay:
             at = float(self._value(function, self._last))
         return np.stack(rows), at
 
-    def _at_level(self, function: Callable[[Predict], Tensor], level: float, bar: tqdm) -> Array:
+    def _at_level(self, function: Goal, level: float, bar: tqdm) -> Array:
         program, weights = self._trained(), level * self._ones()
         states, last = self._kept, self._last
         if level != 1:
@@ -326,27 +319,25 @@ class Replay:
             )
         return np.asarray(found)
 
-    def _value(self, function: Callable[[Predict], Tensor], flat: Tensor) -> Tensor:
+    def _value(self, function: Goal, flat: Tensor) -> Tensor:
         """A function of the module with these parameters."""
         with repeatable(derive(self.random_state, FINAL), flat.device):
             return torch.as_tensor(function(lambda x: self._calm.call(flat, x)))
 
-    def _goal(self, X: Any, y: Any, utility: Utility) -> Callable[[Predict], Tensor]:
+    def _goal(self, X: Any, y: Any, utility: Utility) -> Goal:
         """A utility as a function of the module."""
         program = self._trained()
         points = Points(X, y, "validation points", program.data.dtype, program.data.device)
         x, targets = points.all()
-        measure = _measure(utility, program.loss)
+        measure = measure_of(utility, program.loss)
         return lambda predict: measure(predict(x), targets)
 
-    def _utilities(self, goal: Callable[[Predict], Tensor], weights: Array) -> Array:
+    def _utilities(self, goal: Goal, weights: Array) -> Array:
         """Utilities (B,) of training with weights (B, n)."""
         with torch.no_grad():
             return np.array([float(self._value(goal, self._trained_with(w))) for w in weights])
 
-    def _trust(
-        self, values: Array, goal: Callable[[Predict], Tensor], groups: int, at: float
-    ) -> Trust:
+    def _trust(self, values: Array, goal: Goal, groups: int, at: float) -> Trust:
         rng = np.random.default_rng([self.random_state, TRUST])
         n, x = len(values), self._trained().data.take(torch.arange(min(len(values), PROBES)))[0]
 
@@ -395,14 +386,14 @@ class Replay:
         if self.folder is None:
             return Kept(every)
         about = {"steps": program.steps, "every": every, "settings": config_hash(self._settings())}
-        about |= {"parameters": _digest(flat), "points": _digest(*program.data.first())}
+        about |= {"parameters": digest(flat), "points": digest(*program.data.first())}
         return Stored(self.folder, every, about, flat)
 
     def _settings(self) -> dict[str, Any]:
         """What the run depends on besides the module and the points; JSON can hold it."""
         names = ["optimizer", "learning_rate", "schedule", "momentum", "weight_decay"]
         names += ["epsilon", "clip", "epochs", "batch_size", "random_state"]
-        return {**{name: getattr(self, name) for name in names}, "loss": _name(self.loss)}
+        return {**{name: getattr(self, name) for name in names}, "loss": name_of(self.loss)}
 
     def _ones(self) -> Tensor:
         program = self._trained()
@@ -410,30 +401,6 @@ class Replay:
 
     def _bar(self, total: int, words: str) -> tqdm:
         return tqdm(total=total, desc=words, unit="step", disable=not self.progress)
-
-
-def _measure(utility: Utility, loss: Loss) -> Callable[[Tensor, Tensor], Tensor]:
-    """A utility as a function of outputs and targets."""
-    if callable(utility):
-        return utility
-    if utility == "log_likelihood":
-        return lambda outputs, y: -loss(outputs, y).mean()
-    if utility == "probability" and loss is cross_entropy:
-        return lambda outputs, y: (-loss(outputs, y)).exp().mean()
-    known = "log_likelihood, with cross_entropy probability, or a function"
-    raise ValueError(f"unknown utility {utility!r}: {known}")
-
-
-def _name(function: Any) -> str:
-    return function if isinstance(function, str) else getattr(function, "__name__", "a function")
-
-
-def _digest(*tensors: Tensor) -> str:
-    """Twelve digits that tell tensors apart."""
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        digest.update(tensor.detach().contiguous().numpy(force=True).tobytes())
-    return digest.hexdigest()[:HASH_LENGTH]
 
 
 def _check_finite(state: State, rate: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 
 from nddv.replay.engine import State
 from nddv.support.files import atomic_write, load_arrays, read_json, write_json
+from nddv.support.provenance import HASH_LENGTH
 
 RUN = "run.json"
 
@@ -90,3 +92,11 @@ class Stored(Sequence[State]):
 
     def _path(self, step: int) -> Path:
         return self.folder / f"state{step:08d}.npz"
+
+
+def digest(*tensors: Tensor) -> str:
+    """Twelve digits that tell tensors apart."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(tensor.detach().contiguous().numpy(force=True).tobytes())
+    return digest.hexdigest()[:HASH_LENGTH]
