@@ -32,4 +32,5 @@ def measure_of(utility: Utility, loss: Loss) -> Callable[[Tensor, Tensor], Tenso
 
 
 def name_of(function: Any) -> str:
+    """The name of a function, or the name itself."""
     return function if isinstance(function, str) else getattr(function, "__name__", "a function")

@@ -17,22 +17,19 @@ from nddv.laws import Law, find_law
 from nddv.replay.checks import check_module, check_program
 from nddv.replay.choices import OPTIMIZERS, SCHEDULES
 from nddv.replay.curves import CHECKS, DropCurve, drop_curve
-from nddv.replay.engine import State, checkpoint_interval, replay, run_from
+from nddv.replay.engine import State, checkpoint_interval, run_from
 from nddv.replay.goals import Goal, Predict, Utility, measure_of, name_of
 from nddv.replay.modules import (
-    FINAL,
     LOSSES,
     Loss,
     ModuleProgram,
     Parameters,
     cross_entropy,
-    repeatable,
 )
 from nddv.replay.optimizers import Optimizer
 from nddv.replay.points import Points
-from nddv.replay.seeds import derive
 from nddv.replay.states import Kept, Stored, digest
-from nddv.replay.trust import Trust, random_groups, smoothness
+from nddv.replay.trained import Trained
 from nddv.support.measuring import versions
 from nddv.support.provenance import config_hash
 from nddv.support.settings import (
@@ -55,11 +52,6 @@ LEVELS = 4
 
 GROUPS = 8
 """Groups of points without which the module is trained again, to check its values."""
-
-TRUST = 1  # address of the draws of groups
-
-PROBES = 256
-"""Training points whose outputs tell how smooth a run is."""
 
 
 class Replay:
@@ -182,9 +174,9 @@ class Replay:
             with torch.no_grad():
                 last = run_from(program, start, like.new_ones(len(data)), steps, keep)
         _check_finite(last, self.learning_rate)
-        self._program, self._kept, self._last = program, states, last.flat
-        self._calm = Parameters(deepcopy(self.module).eval())
-        self.module_ = self._calm.copied(last.flat)
+        calm = Parameters(deepcopy(self.module).eval())
+        self._run = Trained(program, states, last.flat, calm)
+        self.module_ = calm.copied(last.flat)
         return self
 
     def values(
@@ -233,7 +225,7 @@ class Replay:
         target : with cross_entropy the classes (B,) whose log-probability is explained; default:
             those that are predicted. Otherwise the sum of the outputs is.
         """
-        program = self._trained()
+        program = self._trained().program
         inputs = program.data.as_inputs(x)
 
         def goal(predict: Predict) -> Tensor:
@@ -251,122 +243,64 @@ class Replay:
         function : is called with the module in evaluation mode (inputs -> outputs), and gives a
             number that depends on its outputs by torch operations.
         """
-        return self._derivatives(function, np.ones(1))[0][0]
+        return self._trained().derivatives(function)
 
     def retrain(self, weights: ArrayLike) -> nn.Module:
         """The module trained again where the points have weights (n,); all else is the same."""
-        return self._calm.copied(self._trained_with(weights))
+        trained = self._trained()
+        return trained.calm.copied(trained.trained_with(weights))
 
     def drop_curve(
-        self, values: Values, X_valid: Any, y_valid: Any = None, checks: int = CHECKS
+        self,
+        values: Values,
+        X_valid: Any,
+        y_valid: Any = None,
+        utility: Utility = "log_likelihood",
+        checks: int = CHECKS,
     ) -> DropCurve:
         """The utility that values predict when the lowest are dropped, checked by retraining.
 
-        values : of `values`, with the same validation points and one of the named utilities.
+        values : of `values`, with the same validation points and utility.
+        checks : how often the module is trained again; 0: never.
         """
-        goal = self._goal(X_valid, y_valid, values.record["utility"])
+        trained, goal = self._trained(), self._goal(X_valid, y_valid, utility)
         at = values.record["utility_at"]
-        return drop_curve(values.values, at, lambda w: self._utilities(goal, w), checks)
+        return drop_curve(values.values, at, lambda w: trained.utilities(goal, w), checks)
 
     def _valued(self, goal: Goal, law: Law, levels: int, trust: int, **about: Any) -> Values:
         """Values by the levels of a law, with their record."""
-        start = time.perf_counter()
+        start, trained = time.perf_counter(), self._trained()
         # AdamW divides the scale of gradients away, so that most happens at the smallest levels
         smooth = self.optimizer == "sgd"
-        t, weights = law.quadrature(levels) if smooth else law.levels(len(self._ones()), levels)
-        derivatives, at = self._derivatives(goal, t)
-        values = np.asarray(weights @ derivatives)
+        t, weights = law.quadrature(levels) if smooth else law.levels(trained.n, levels)
+        with self._bar(len(t) * trained.program.steps, "replaying") as bar:
+            derivatives = [trained.derivatives(goal, level, bar.update) for level in t]
+        with torch.no_grad():
+            at = float(trained.value(goal, trained.flat))
+        values = np.asarray(weights @ np.stack(derivatives))
         record = {"method": "replay", **about, "levels": t.tolist(), "utility_at": at}
         record |= {"seconds": round(time.perf_counter() - start, 4), "settings": self._settings()}
         record["versions"] = versions()
         if trust:
-            seen = self._trust(values, goal, trust, at)
+            seen = trained.trust(values, goal, trust)
             record["trust"] = seen.as_record()
             if self.progress:
                 tqdm.write(str(seen))
         return Values(values, record=record)
 
-    def _derivatives(self, function: Goal, levels: Array) -> tuple[Array, float]:
-        """Derivatives (L, n) of a function by weights at levels, and the function at weights 1."""
-        program = self._trained()
-        with self._bar(len(levels) * program.steps, "replaying") as bar:
-            rows = [self._at_level(function, t, bar) for t in levels]
-        with torch.no_grad():
-            at = float(self._value(function, self._last))
-        return np.stack(rows), at
-
-    def _at_level(self, function: Goal, level: float, bar: tqdm) -> Array:
-        program, weights = self._trained(), level * self._ones()
-        states, last = self._kept, self._last
-        if level != 1:
-            states = Kept(self._kept.every)
-            first = self._kept[0]
-            with torch.no_grad():
-                last = run_from(program, first, weights, program.steps, states.keep).flat
-        end = last.detach().clone().requires_grad_()
-        with torch.enable_grad():
-            value = self._value(function, end)
-            if value.ndim or not value.requires_grad:
-                raise ValueError(
-                    "the function must give one number that depends on the module's outputs by "
-                    "torch operations"
-                )
-            (costate,) = torch.autograd.grad(value, end)
-        found = replay(program, weights, states, costate, bar.update).double().numpy(force=True)
-        if not np.isfinite(found).all():
-            raise FloatingPointError(
-                f"the replay is not finite: lower learning_rate (now {self.learning_rate})"
-            )
-        return np.asarray(found)
-
-    def _value(self, function: Goal, flat: Tensor) -> Tensor:
-        """A function of the module with these parameters."""
-        with repeatable(derive(self.random_state, FINAL), flat.device):
-            return torch.as_tensor(function(lambda x: self._calm.call(flat, x)))
-
     def _goal(self, X: Any, y: Any, utility: Utility) -> Goal:
         """A utility as a function of the module."""
-        program = self._trained()
+        program = self._trained().program
         points = Points(X, y, "validation points", program.data.dtype, program.data.device)
         x, targets = points.all()
         measure = measure_of(utility, program.loss)
         return lambda predict: measure(predict(x), targets)
 
-    def _utilities(self, goal: Goal, weights: Array) -> Array:
-        """Utilities (B,) of training with weights (B, n)."""
-        with torch.no_grad():
-            return np.array([float(self._value(goal, self._trained_with(w))) for w in weights])
-
-    def _trust(self, values: Array, goal: Goal, groups: int, at: float) -> Trust:
-        rng = np.random.default_rng([self.random_state, TRUST])
-        n, x = len(values), self._trained().data.take(torch.arange(min(len(values), PROBES)))[0]
-
-        def outputs(weights: Array) -> Array:
-            flat = self._trained_with(weights)
-            with torch.no_grad():
-                return self._value(lambda predict: predict(x), flat).double().numpy(force=True)
-
-        dropped = random_groups(n, groups, rng)
-        actual = self._utilities(goal, np.where(dropped, 0.0, 1.0)) - at
-        return Trust(-(dropped @ values), actual, smoothness(outputs, n, rng))
-
-    def _trained_with(self, weights: ArrayLike) -> Tensor:
-        """Parameters (P,) of training with weights (n,)."""
-        program = self._trained()
-        given = np.asarray(weights, dtype=np.float64)
-        if given.shape != (len(program.data),) or not (given >= 0).all():
-            raise ValueError(
-                f"weights must be {len(program.data)} numbers that are not negative, one a point"
-            )
-        w = torch.as_tensor(given).to(self._last)
-        with torch.no_grad():
-            return run_from(program, self._kept[0], w, program.steps).flat
-
-    def _trained(self) -> ModuleProgram:
-        program = getattr(self, "_program", None)
-        if program is None:
+    def _trained(self) -> Trained:
+        trained: Trained | None = getattr(self, "_run", None)
+        if trained is None:
             raise ValueError("the module is not trained: call fit first")
-        return program
+        return trained
 
     def _states(self, program: ModuleProgram) -> Kept | Stored:
         """Where states are kept, and how many; their size is told before the training."""
@@ -394,10 +328,6 @@ class Replay:
         names = ["optimizer", "learning_rate", "schedule", "momentum", "weight_decay"]
         names += ["epsilon", "clip", "epochs", "batch_size", "random_state"]
         return {**{name: getattr(self, name) for name in names}, "loss": name_of(self.loss)}
-
-    def _ones(self) -> Tensor:
-        program = self._trained()
-        return program.parameters.flat.new_ones(len(program.data))
 
     def _bar(self, total: int, words: str) -> tqdm:
         return tqdm(total=total, desc=words, unit="step", disable=not self.progress)

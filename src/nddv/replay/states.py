@@ -94,9 +94,9 @@ class Stored(Sequence[State]):
         return self.folder / f"state{step:08d}.npz"
 
 
-def digest(*tensors: Tensor) -> str:
+def digest(*tensors: torch.Tensor) -> str:
     """Twelve digits that tell tensors apart."""
-    digest = hashlib.sha256()
+    found = hashlib.sha256()
     for tensor in tensors:
-        digest.update(tensor.detach().contiguous().numpy(force=True).tobytes())
-    return digest.hexdigest()[:HASH_LENGTH]
+        found.update(tensor.detach().contiguous().numpy(force=True).tobytes())
+    return found.hexdigest()[:HASH_LENGTH]
