@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from nddv.audit import accuracy, clocked
-from nddv.audit.accuracy import COLUMNS, Reference, compare_semivalues, disattenuated, pearson
+from nddv.audit.accuracy import (
+    COLUMNS,
+    Reference,
+    compare_semivalues,
+    disattenuated,
+    make_reference,
+    pearson,
+    seconds_to_target,
+)
 from nddv.audit.clocked import Trail, draw_marginals, reuse_samples, walk_orders
 from nddv.audit.context import Gaps, all_gaps
 from nddv.audit.estimators import CERTIFYING, ESTIMATORS, PERMUTATIONS, TARGET
@@ -157,14 +165,14 @@ def noisy_trail(truth, noise, seconds):
 def test_the_price_of_precision_is_seen_or_extrapolated(seconds, extrapolated):
     truth = np.random.default_rng(0).normal(size=3000)
     noise = truth.var() * (1 - TARGET) / TARGET * 100  # so that 100 seconds are enough
-    row = accuracy._price(noisy_trail(truth, noise, seconds), known(truth, 1.0))
+    row = seconds_to_target(noisy_trail(truth, noise, seconds), known(truth, 1.0))
     assert row["extrapolated"] == extrapolated
     assert row["to_target"] == pytest.approx(100, rel=0.2)
 
 
 def test_what_is_wrong_but_precise_has_no_price():
     truth, other = np.random.default_rng(0).normal(size=(2, 500))
-    row = accuracy._price(noisy_trail(truth + other, 1e-6, 10), known(truth, 1.0))
+    row = seconds_to_target(noisy_trail(truth + other, 1e-6, 10), known(truth, 1.0))
     assert "to_target" not in row
     assert row["gap"].endswith("after 10.0 s, which is not noise")
 
@@ -200,7 +208,7 @@ def test_a_method_without_values_is_a_gap(ticks):
     changed = type(problem)(**{**vars(problem), "y_train": one_class})
     row = accuracy._valued("shapley-level", changed, SEED, {}, found)
     assert "one class" in row["gap"]
-    assert accuracy._price_of_method(row) == {"method": "shapley-level", "gap": row["gap"]}
+    assert accuracy._seconds_of_method(row) == {"method": "shapley-level", "gap": row["gap"]}
 
 
 def test_the_reference_has_other_draws_than_the_estimators(ticks):
@@ -210,7 +218,7 @@ def test_the_reference_has_other_draws_than_the_estimators(ticks):
         return logistic_game(problem, utility="probability")
 
     limits = {"reliability": 0.999, "seconds": 50.0}
-    reference, _ = accuracy._reference(game, LAWS["shapley"], SEED, limits)
+    reference, _ = make_reference(game, LAWS["shapley"], SEED, limits)
     trails = dict(accuracy._trails(game, LAWS["shapley"], SEED, 50.0))
     assert PERMUTATIONS in trails
     for trail in trails.values():

@@ -152,16 +152,16 @@ def compare_semivalues(
     with measure() as run:
         for name, entry in laws.items():
             law = find_law(name)
-            known, about = _reference(play, law, seed, reference)
+            known, about = make_reference(play, law, seed, reference)
             record["references"][name] = about
             for method in entry["methods"]:
                 row = _valued(method, problem, seed, (settings or {}).get(method, {}), known)
                 frames["accuracy"].append({"semivalue": name, **row})
-                frames["seconds"].append({"semivalue": name, **_price_of_method(row)})
+                frames["seconds"].append({"semivalue": name, **_seconds_of_method(row)})
             for method, trail in _trails(play, law, seed, longest):
                 of = {"semivalue": name, "method": method}
                 frames["accuracy"] += [of | _accuracy(trail, b, known) for b in budgets]
-                frames["seconds"].append(of | _price(trail, known))
+                frames["seconds"].append(of | seconds_to_target(trail, known))
                 if method in CERTIFYING:
                     frames["shares"] += [of | _shares(trail, b, known, alpha) for b in budgets]
     record |= run.as_record()
@@ -170,9 +170,10 @@ def compare_semivalues(
     }, record
 
 
-def _reference(
+def make_reference(
     play: Play, law: Law, seed: int, limits: Mapping[str, float]
 ) -> tuple[Reference, dict[str, Any]]:
+    """Semi-values until a reliability or a time is reached, and a record of what they took."""
     rng = np.random.default_rng([seed, REFERENCE])
     look = draw_marginals(play, law, corrected_cells, rng, **limits).at()
     assert look is not None  # it does not end before
@@ -251,8 +252,8 @@ def _shares(trail: Trail, budget: float, known: Reference, alpha: float) -> Row:
     }
 
 
-def _price(trail: Trail, known: Reference) -> Row:
-    """Seconds until r² is ``TARGET``: seen, or extrapolated."""
+def seconds_to_target(trail: Trail, known: Reference) -> Row:
+    """Seconds until r² is ``TARGET`` (``to_target``), seen or ``extrapolated``; or the ``gap``."""
     reached = None
     for moment in np.geomspace(trail.moments[-1], trail.ready(), MOMENTS):
         look = trail.at(moment * (1 + ROUNDING))
@@ -271,7 +272,7 @@ def _price(trail: Trail, known: Reference) -> Row:
     return {"gap": f"r² is {square:.3f} after {last.seconds:.1f} s, which is not noise"}
 
 
-def _price_of_method(row: Row) -> Row:
+def _seconds_of_method(row: Row) -> Row:
     """Seconds of a method, if it reaches the target."""
     of = {"method": row["method"]}
     if row["gap"]:

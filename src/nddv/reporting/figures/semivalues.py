@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from textwrap import fill
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -103,10 +104,21 @@ def _panels(rows: pd.DataFrame) -> tuple[Figure, list[tuple[Axes, pd.DataFrame]]
             part = of_problem[of_problem["semivalue"] == law]
             panel.set_xscale("log")
             panel.xaxis.set_minor_formatter(NullFormatter())
-            if part["seconds"].isna().all():
-                style.say(panel, 0.5, 0.5, NOT_RUN if part.empty else "no values", color="0.3")
+            _say_missing(panel, part)
             panels.append((panel, part))
     return figure, panels
+
+
+def _say_missing(panel: Axes, part: pd.DataFrame) -> None:
+    """Name the methods that have no values in any budget, with the reason."""
+    if part.empty:
+        style.say(panel, 0.5, 0.5, fill(NOT_RUN, 20), color="0.3")
+    said = [
+        fill(f"{title_of(str(method))}: {rows['gap'].iloc[-1]}", 40)
+        for method, rows in part.groupby("method", sort=False)
+        if rows["seconds"].isna().all()
+    ]
+    style.say(panel, 0.03, 0.5, "\n".join(said), ha="left", color="0.3")
 
 
 def _curves(
