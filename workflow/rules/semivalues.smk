@@ -1,5 +1,7 @@
 """Estimators of semi-values, compared at equal time. Each problem has the machine to itself."""
 
+COMPARED = [get_method(name) for name in PLAN.comparison["settings"]]
+
 
 rule compare_semivalues:
     input:
@@ -23,7 +25,9 @@ rule compare_semivalues:
     params:
         settings=PLAN.comparison,
         threads=config["timings"]["threads"],
-        sources=source_hash("audit.accuracy", "coalitions"),
+        sources=source_hash(
+            "audit.accuracy", "coalitions", *(m for c in COMPARED for m in c.modules)
+        ),
     message:
         "Semi-values of {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}, seed {wildcards.seed}"
     script:
