@@ -269,7 +269,7 @@ def seconds_to_target(trail: Trail, known: Reference) -> Row:
     seconds = last.seconds * share * TARGET / (1 - TARGET)
     if seconds > last.seconds:
         return {"to_target": seconds, "extrapolated": True, "gap": ""}
-    return {"gap": f"r² is {square:.3f} after {last.seconds:.1f} s, which is not noise"}
+    return {"gap": f"r² is {square:.4f} after {last.seconds:.1f} s, which is not noise"}
 
 
 def _seconds_of_method(row: Row) -> Row:
@@ -280,4 +280,4 @@ def _seconds_of_method(row: Row) -> Row:
     square = row["disattenuated"] ** 2
     if square >= TARGET:
         return of | {"to_target": row["seconds"], "extrapolated": False, "gap": ""}
-    return of | {"gap": f"r² is {square:.3f}"}
+    return of | {"gap": f"r² is {square:.4f}"}

@@ -114,7 +114,7 @@ def _say_missing(panel: Axes, part: pd.DataFrame) -> None:
     if part.empty:
         style.say(panel, 0.5, 0.5, fill(NOT_RUN, 20), color="0.3")
     said = [
-        fill(f"{title_of(str(method))}: {rows['gap'].iloc[-1]}", 40)
+        fill(f"{title_of(str(method))}: {rows['gap'].iloc[-1]}", 30)
         for method, rows in part.groupby("method", sort=False)
         if rows["seconds"].isna().all()
     ]

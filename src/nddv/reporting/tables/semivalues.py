@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from nddv.audit.estimators import PUBLISHED
-from nddv.reporting.frames import PROBLEM, Gaps, completed, over_seeds
+from nddv.reporting.frames import PROBLEM, Gaps, completed, over_seeds, words
 from nddv.reporting.registry import Result
 from nddv.reporting.titles import with_titles
 
@@ -52,11 +52,19 @@ def semivalue_seconds(rows: pd.DataFrame, seeds: Sequence[int], gaps: Gaps = ())
 
 
 def _summary(rows: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Means over seeds; the note is about the first column, which is there if any is."""
+    """Means over seeds; the note is about the first column, which is there if any number is."""
     if rows.empty:  # no data set is available
         return pd.DataFrame(columns=[*keys, *columns, "note"])
-    notes = over_seeds(rows, keys, columns[:1])["note"]
-    return over_seeds(rows, keys, columns).assign(note=notes)
+    groups = rows.assign(gap=words(rows["gap"])).groupby(list(keys), sort=False, dropna=False)
+    facts = zip(
+        groups[columns[0]].count(), groups["seed"].nunique(), groups["gap"].max(), strict=True
+    )
+    return over_seeds(rows, keys, columns).assign(note=[_note(*fact) for fact in facts])
+
+
+def _note(count: int, runs: int, reason: str) -> str:
+    """The reason where there are no numbers, and in how many seeds there are some."""
+    return reason if count in (0, runs) else f"in {count} of {runs} seeds: {reason}"
 
 
 def _result(table: pd.DataFrame, seeds: Sequence[int], gaps: Gaps) -> Result:
