@@ -14,7 +14,7 @@ from nddv.reporting.figures.style import save_figure
 from nddv.reporting.tables import semivalues as tables
 from nddv.reporting.titles import title_of
 
-LATE = "the first values come after 3.0 s"
+LATE = "no values before 3.0 s"
 GAP = {"dataset": "b", "n": 10, "corruption": "label10", "reason": "not available"}
 SEEDS = [100, 101]
 

@@ -231,7 +231,7 @@ def _accuracy(trail: Trail, budget: float, known: Reference) -> Row:
 
 
 def _too_early(trail: Trail) -> str:
-    return f"the first values come after {trail.ready():.1f} s"
+    return f"no values before {trail.ready():.1f} s"
 
 
 def _shares(trail: Trail, budget: float, known: Reference, alpha: float) -> Row:

@@ -118,7 +118,7 @@ def _say_missing(panel: Axes, part: pd.DataFrame) -> None:
         for method, rows in part.groupby("method", sort=False)
         if rows["seconds"].isna().all()
     ]
-    style.say(panel, 0.03, 0.5, "\n".join(said), ha="left", color="0.3")
+    style.say(panel, 0.03, 0.97, "\n".join(said), ha="left", va="top", color="0.3")
 
 
 def _curves(
