@@ -79,12 +79,12 @@ TRAILS = {
 @pytest.mark.parametrize("name", TRAILS)
 def test_estimators_come_to_the_enumerated_values(ticks, name):
     law, trail = TRAILS[name][0], TRAILS[name][1](80.0 if "corrected" in name else 400.0)
-    look, truth = trail.at(), enumerated(LAWS[law])
-    assert look.draws == len(trail.moments) > 100
-    assert (look.stderr > 0).all()
-    assert (np.abs(look.values - truth) <= 4 * look.stderr + 1e-6).all()
+    snapshot, truth = trail.at(), enumerated(LAWS[law])
+    assert snapshot.draws == len(trail.moments) > 100
+    assert (snapshot.stderr > 0).all()
+    assert (np.abs(snapshot.values - truth) <= 4 * snapshot.stderr + 1e-6).all()
     if law != "beta":  # whose orders are noisy
-        assert pearson(look.values, truth) > 0.9
+        assert pearson(snapshot.values, truth) > 0.9
 
 
 def test_shapley_values_of_orders_sum_to_the_utility_of_all(ticks):
@@ -111,9 +111,9 @@ def test_a_look_back_is_what_a_shorter_run_has(monkeypatch, name):
 
 
 def test_intervals_of_orders_are_those_of_their_mean(ticks):
-    look = walk_orders(play, LAWS["shapley"], rng(), 60.0).at()
-    pairs, gaps = all_gaps(look.cells)
-    (cell,) = look.cells
+    snapshot = walk_orders(play, LAWS["shapley"], rng(), 60.0).at()
+    pairs, gaps = all_gaps(snapshot.cells)
+    (cell,) = snapshot.cells
     draws = cell.all_draws()[..., 0]
     gap = draws[:, pairs[5][0]] - draws[:, pairs[5][1]]
     assert gaps.gap[5] == pytest.approx(gap.mean())

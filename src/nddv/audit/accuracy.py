@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nddv.audit.clocked import (
-    Look,
+    Snapshot,
     Play,
     Trail,
     draw_marginals,
@@ -75,10 +75,10 @@ class Reference:
     gaps: Gaps  # of all pairs
 
     @classmethod
-    def of(cls, look: Look) -> Reference:
+    def of(cls, snapshot: Snapshot) -> Reference:
         """What a long run has found."""
-        share = float(reliability(look.values, look.stderr))
-        return cls(look.values, share, all_gaps(look.cells)[1])
+        share = float(reliability(snapshot.values, snapshot.stderr))
+        return cls(snapshot.values, share, all_gaps(snapshot.cells)[1])
 
     @property
     def variance(self) -> float:
@@ -175,11 +175,15 @@ def make_reference(
 ) -> tuple[Reference, dict[str, Any]]:
     """Semi-values until a reliability or a time is reached, and a record of what they took."""
     rng = np.random.default_rng([seed, REFERENCE])
-    look = draw_marginals(play, law, corrected_cells, rng, **limits).at()
-    assert look is not None  # it does not end before
-    found = Reference.of(look)
-    about = {"reliability": found.reliability, "coalitions": look.draws, "seconds": look.seconds}
-    return found, {name: round(value, 4) for name, value in about.items()}
+    snapshot = draw_marginals(play, law, corrected_cells, rng, **limits).at()
+    assert snapshot is not None  # it does not end before
+    found = Reference.of(snapshot)
+    about = {
+        "reliability": round(found.reliability, 4),
+        "coalitions": snapshot.draws,
+        "seconds": round(snapshot.seconds, 4),
+    }
+    return found, about
 
 
 def _trails(play: Play, law: Law, seed: int, seconds: float) -> Iterator[tuple[str, Trail]]:
@@ -217,15 +221,15 @@ def _valued(
 
 
 def _accuracy(trail: Trail, budget: float, known: Reference) -> Row:
-    look = trail.at(budget)
-    if look is None:
+    snapshot = trail.at(budget)
+    if snapshot is None:
         return {"budget": budget, "gap": _too_early(trail)}
     return {
         "budget": budget,
-        "seconds": look.seconds,
-        "draws": look.draws,
-        **known.near(look.values),
-        "reliability": float(reliability(look.values, look.stderr)),
+        "seconds": snapshot.seconds,
+        "draws": snapshot.draws,
+        **known.near(snapshot.values),
+        "reliability": float(reliability(snapshot.values, snapshot.stderr)),
         "gap": "",
     }
 
@@ -235,15 +239,15 @@ def _too_early(trail: Trail) -> str:
 
 
 def _shares(trail: Trail, budget: float, known: Reference, alpha: float) -> Row:
-    look = trail.at(budget)
-    if look is None:
+    snapshot = trail.at(budget)
+    if snapshot is None:
         return {"budget": budget, "gap": _too_early(trail)}
-    pairs, gaps = all_gaps(look.cells)
+    pairs, gaps = all_gaps(snapshot.cells)
     one, every = gaps.certain(alpha), gaps.certain(alpha, "bonferroni")
     return {
         "budget": budget,
-        "seconds": look.seconds,
-        "draws": look.draws,
+        "seconds": snapshot.seconds,
+        "draws": snapshot.draws,
         "pairs": len(pairs),
         "certified_one": float(one.mean()),
         "certified_all": float(every.mean()),
@@ -256,10 +260,10 @@ def seconds_to_target(trail: Trail, known: Reference) -> Row:
     """Seconds until r² is ``TARGET`` (``to_target``), seen or ``extrapolated``; or the ``gap``."""
     reached = None
     for moment in np.geomspace(trail.moments[-1], trail.ready(), MOMENTS):
-        look = trail.at(moment * (1 + ROUNDING))
-        if look is None or not known.near(look.values)["disattenuated"] ** 2 >= TARGET:
+        snapshot = trail.at(moment * (1 + ROUNDING))
+        if snapshot is None or not known.near(snapshot.values)["disattenuated"] ** 2 >= TARGET:
             break
-        reached = look
+        reached = snapshot
     if reached is not None:
         return {"to_target": reached.seconds, "extrapolated": False, "gap": ""}
     last = trail.at()

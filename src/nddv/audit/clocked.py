@@ -4,8 +4,7 @@ An estimator runs once. The moment at which each of its draws comes is noted, so
 standard errors can be looked at as they were at any earlier moment. The clock starts before the
 game is made, and counts seconds of the processor, which other work on the machine disturbs little:
 on one thread of an idle machine they are those on the wall. An estimator goes on until it has
-enough draws for standard errors, even if its time is over: a look at an earlier moment then shows
-nothing.
+enough draws for standard errors, even if its time is over. At earlier moments it then has nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ MOST = 10**9
 
 
 @dataclass(frozen=True)
-class Look:
+class Snapshot:
     """What an estimator has at some moment."""
 
     seconds: float  # when the last of its draws came
@@ -67,11 +66,11 @@ class Trail:
     moments: Array
     view: Callable[[int], Seen | None]
 
-    def at(self, seconds: float = np.inf) -> Look | None:
+    def at(self, seconds: float = np.inf) -> Snapshot | None:
         """What there was after some seconds; None where that was too little. Without: the end."""
         count = int(np.searchsorted(self.moments, seconds, side="right"))
         seen = self.view(count) if count else None
-        return None if seen is None else Look(float(self.moments[count - 1]), count, *seen)
+        return None if seen is None else Snapshot(float(self.moments[count - 1]), count, *seen)
 
     def ready(self) -> float:
         """Seconds after which there were values."""
