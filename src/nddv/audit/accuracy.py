@@ -20,8 +20,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nddv.audit.clocked import (
-    Snapshot,
     Play,
+    Snapshot,
     Trail,
     draw_marginals,
     reuse_samples,
@@ -42,7 +42,7 @@ Row = dict[str, Any]
 UTILITY = "probability"
 
 MOMENTS = 40
-"""Moments at which an estimator is looked at to find that price, evenly on a logarithmic axis."""
+"""Moments, evenly on a logarithmic axis, among which that of the target is looked for."""
 
 ROUNDING = 1e-9
 """Of a moment, relative: the last one is as late as the last draw."""
