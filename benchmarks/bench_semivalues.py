@@ -45,11 +45,6 @@ TARGETS = {"2dplanes": 50, "digits": 10}
 Valued = tuple[np.ndarray, float]  # values (n,), and the seconds of the processor
 
 
-def squared(known: Reference, values: np.ndarray) -> float:
-    """r² with the exact values."""
-    return float(known.near(values)["disattenuated"] ** 2)
-
-
 def say(name: str, seconds: float, words: str) -> None:
     print(f"  {name:42s} {seconds:12.3f} s   {words}", flush=True)
 
@@ -61,7 +56,7 @@ def of_trail(name: str, trail: Trail, known: Reference) -> float:
         say(name, np.nan, found["gap"])
         return np.nan
     how = "extrapolated" if found["extrapolated"] else "measured"
-    say(name, found["to_target"], f"{how}; r² {squared(known, last.values):.3f} at the end")
+    say(name, found["to_target"], f"{how}; r² {known.square(last.values):.3f} at the end")
     return float(found["to_target"])
 
 
@@ -74,7 +69,10 @@ def of_others(name: str, run: Callable[[float], Valued], known: Reference, cap: 
             f"  {name}: nothing to compare with: {' '.join(str(error).split())[:200]}", flush=True
         )
         return np.nan
-    r2 = squared(known, values)
+    r2 = known.square(values)
+    if r2 <= 0:
+        say(name, np.nan, f"no correlation after {seconds:.1f} s")
+        return np.nan
     needed = seconds * (1 - r2) / r2 * TARGET / (1 - TARGET) if r2 < TARGET else seconds
     say(
         name,
@@ -94,7 +92,7 @@ def levels(problem: Problem, known: Reference) -> float:
     say(
         "levels, 8 nodes",
         float(np.median(seconds)),
-        f"r² {squared(known, values):.3f}, no sampling",
+        f"r² {known.square(values):.3f}, no sampling",
     )
     return float(np.median(seconds))
 

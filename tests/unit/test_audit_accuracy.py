@@ -146,6 +146,7 @@ def test_the_noise_of_the_reference_is_taken_out_and_that_of_the_estimator_stays
     assert row["pearson"] < 0.65
     assert row["disattenuated"] == pytest.approx(np.sqrt(0.5), abs=0.01)
     assert row["spearman"] < row["disattenuated"]
+    assert known(noisy, 0.8).square(-estimate) == pytest.approx(-0.5, abs=0.01)
     assert np.isnan(disattenuated(0.3, 0.0))
     assert np.isnan(pearson(np.ones(3), np.arange(3.0)))
 
@@ -174,7 +175,7 @@ def test_what_is_wrong_but_precise_has_no_price():
     truth, other = np.random.default_rng(0).normal(size=(2, 500))
     row = seconds_to_target(noisy_trail(truth + other, 1e-6, 10), known(truth, 1.0))
     assert "to_target" not in row
-    assert row["gap"].endswith("after 10.0 s, which is not noise")
+    assert row["gap"].endswith("after 10.0 s; its own noise is not why")
 
 
 def test_a_problem_is_compared_and_its_frames_are_complete(ticks):

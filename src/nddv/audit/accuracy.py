@@ -95,6 +95,10 @@ class Reference:
             "reference_reliability": self.reliability,
         }
 
+    def square(self, values: Array) -> float:
+        """r² with the exact values; below zero where r is."""
+        return _square(self.near(values)["disattenuated"])
+
     def agreement(self, gaps: Gaps, certain: NDArray[np.bool_]) -> float:
         """Of the pairs with a certain order that is known here, the share that is alike here."""
         known = certain & (np.abs(self.gaps.gap) > RESOLUTION * self.gaps.stderr)
@@ -112,6 +116,10 @@ def pearson(x: Array, y: Array) -> float:
 def disattenuated(r: float, of_reference: float) -> float:
     """A correlation without what the noise of the reference takes away; NaN if it is all noise."""
     return r / np.sqrt(of_reference) if of_reference > 0 else np.nan
+
+
+def _square(r: float) -> float:
+    return r * abs(r)
 
 
 def compare_semivalues(
@@ -261,19 +269,19 @@ def seconds_to_target(trail: Trail, known: Reference) -> Row:
     reached = None
     for moment in np.geomspace(trail.moments[-1], trail.ready(), MOMENTS):
         snapshot = trail.at(moment * (1 + ROUNDING))
-        if snapshot is None or not known.near(snapshot.values)["disattenuated"] ** 2 >= TARGET:
+        if snapshot is None or not known.square(snapshot.values) >= TARGET:
             break
         reached = snapshot
     if reached is not None:
         return {"to_target": reached.seconds, "extrapolated": False, "gap": ""}
     last = trail.at()
     assert last is not None  # it has gone on until there was one
-    square = known.near(last.values)["disattenuated"] ** 2
     share = float(np.square(last.stderr).mean()) / known.variance if known.variance else np.nan
     seconds = last.seconds * share * TARGET / (1 - TARGET)
     if seconds > last.seconds:
         return {"to_target": seconds, "extrapolated": True, "gap": ""}
-    return {"gap": f"r² is {square:.4f} after {last.seconds:.1f} s, which is not noise"}
+    square = known.square(last.values)
+    return {"gap": f"r² is {square:.4f} after {last.seconds:.1f} s; its own noise is not why"}
 
 
 def _seconds_of_method(row: Row) -> Row:
@@ -281,7 +289,7 @@ def _seconds_of_method(row: Row) -> Row:
     of = {"method": row["method"]}
     if row["gap"]:
         return of | {"gap": row["gap"]}
-    square = row["disattenuated"] ** 2
+    square = _square(row["disattenuated"])
     if square >= TARGET:
         return of | {"to_target": row["seconds"], "extrapolated": False, "gap": ""}
     return of | {"gap": f"r² is {square:.4f}"}
