@@ -111,7 +111,7 @@ format: $(READY) ## put the sources in shape
 settings: $(READY) ## write docs/settings.md: every setting of every method, from the code
 	$(BIN)/python -m nddv.methods.settings > docs/settings.md
 
-bench: $(OPENDATAVAL) ## measure speed and memory, and write reports/benchmarks.md (twenty minutes; less with QUICK_BENCH=1)
+bench: $(OPENDATAVAL) ## measure speed and memory, and write reports/benchmarks.md (half an hour; less with QUICK_BENCH=1)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK_BENCH),--quick)
 
 opendataval: $(OPENDATAVAL) ## add the OpenDataVal baselines to .venv
