@@ -8,8 +8,9 @@ from scipy.stats import spearmanr
 
 from nddv import NDDV
 from nddv.audit.certificates import SAMPLES_ONLY
-from nddv.audit.retraining import leave_one_out_retrained
+from nddv.audit.retraining import RetrainedGame, leave_one_out_retrained, sampled_shapley
 from nddv.audit.run import audit_retraining
+from nddv.coalitions.sampling import reliability
 from nddv.evaluation.detection import f1_score, flag_lowest
 from nddv.methods.valuation import nddv_values
 from nddv.problems import make_problem
@@ -49,12 +50,24 @@ def test_participation_predicts_retraining_on_real_tables(
 
 
 @pytest.mark.parametrize("dataset", ["2dplanes", "digits"])
+def test_shapley_predicts_sampled_shapley_values_of_the_model(dataset: str) -> None:
+    """Of 25 of 300 points; the report has more points, and the other data sets."""
+    problem, _ = make_problem(dataset, 300, "label10", SEED, SIDE)
+    model = fit(problem, readout="shapley", random_state=SEED)
+    rng = np.random.default_rng(SEED)
+    points = rng.choice(300, 25, replace=False)
+    worth, stderr = sampled_shapley(RetrainedGame(model), points, 10, rng)
+    assert reliability(worth, stderr) >= 0.8
+    assert spearmanr(model.sensitivities_[points], worth).statistic >= 0.85
+
+
+@pytest.mark.parametrize("dataset", ["2dplanes", "digits"])
 def test_participation_certifies_orders_of_leave_one_out(dataset: str) -> None:
     """Most of 40 pairs, and every certified order is that of retraining, as the theorem says."""
     problem, _ = make_problem(dataset, 300, "label10", SEED, SIDE)
     readouts = ["participation", "terminal", "path"]
     (values,) = nddv_values([problem], [SEED], readouts)
-    rows = audit_retraining(problem, SEED, values, {}, 60, 40, 5, [0.01], 0.05)["certificates"]
+    rows = audit_retraining(problem, SEED, values, {}, 60, 2, 40, 5, [0.01], 0.05)["certificates"]
     raw = rows[rows["readout"] == "nddv-participation (raw)"]
     assert raw["certified_hoeffding"].mean() > 0.5
     certified = rows[rows["certified_hoeffding"] & (rows["readout"] != SAMPLES_ONLY)]

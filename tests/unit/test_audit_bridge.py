@@ -18,7 +18,8 @@ from nddv.audit.bridge import (
 )
 from nddv.audit.retraining import RetrainedGame
 from nddv.dynamics.costs import terminal
-from nddv.dynamics.participation import evaluate, train_again
+from nddv.dynamics.participation import train_again
+from nddv.dynamics.utility import evaluate
 from nddv.estimator.folds import single_fold
 from nddv.problems import make_problem
 
@@ -87,7 +88,7 @@ def test_local_terms_by_central_differences(table, model, coalitions) -> None:
     def retrained(row, lam):
         w = torch.as_tensor(weights_of(row, coalitions, lam))
         flat = train_again(run, w)
-        found = evaluate(run, flat, w, fold.valid, fold.valid_y)
+        found = evaluate(run, flat, w, fold.goal)
         return float(found.utility), found.population[-1][row.point], run.flow.unpack(flat).head
 
     for row in table[table["readout"] == "terminal"].iloc[::2].itertuples():

@@ -19,9 +19,9 @@ from nddv.audit.context import (
     point_gaps,
 )
 from nddv.coalitions.contexts import Marginals
-from nddv.coalitions.laws import LAWS
 from nddv.coalitions.sampling import Cell, Limits, sample
 from nddv.coalitions.strata import Stratum, octaves
+from nddv.laws import LAWS
 
 REPETITIONS = 1000
 PAIRS = np.array([[i, j] for i in range(7) for j in range(i + 1, 7)])

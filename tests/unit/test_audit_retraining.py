@@ -13,9 +13,11 @@ from nddv.audit.retraining import (
     leave_one_out_retrained,
     map_many,
     retrain_many,
+    sampled_shapley,
     single_fold,
 )
-from nddv.dynamics.participation import evaluate, retrain, train_again
+from nddv.dynamics.participation import retrain, train_again
+from nddv.dynamics.utility import evaluate
 
 N = 40
 SMALL = {"width": 6, "hidden": 5, "centers": 4, "steps": 2, "epochs": 4, "batch_size": 16}
@@ -66,8 +68,8 @@ def test_many_at_once_equal_one_at_a_time(options: dict, monkeypatch: pytest.Mon
     monkeypatch.setattr(retraining, "AT_ONCE", 3)  # three chunks, the last of one
     fold = single_fold(fitted(**options))
     weights = some_weights()
-    many = retrain_many(fold.run, weights, fold.valid, fold.valid_y)
-    one_by_one = [retrain(fold.run, w, fold.valid, fold.valid_y) for w in weights]
+    many = retrain_many(fold.run, weights, fold.goal)
+    one_by_one = [retrain(fold.run, w, fold.goal) for w in weights]
     assert many.numpy() == pytest.approx(one_by_one, rel=1e-10, abs=1e-12)
     assert len(np.unique(many.numpy().round(8))) == len(weights)  # the weights do matter
 
@@ -95,11 +97,11 @@ def test_leave_one_out_is_the_loss_of_utility() -> None:
     fold = single_fold(model)
     found = leave_one_out_retrained(model, [5, 2])
     ones = torch.ones(N, dtype=torch.float64)
-    everyone = retrain(fold.run, ones, fold.valid, fold.valid_y)
+    everyone = retrain(fold.run, ones, fold.goal)
     for i, value in zip((5, 2), found, strict=True):
         without = ones.clone()
         without[i] = 0.0
-        expected = everyone - retrain(fold.run, without, fold.valid, fold.valid_y)
+        expected = everyone - retrain(fold.run, without, fold.goal)
         assert value == pytest.approx(expected, abs=1e-12)
 
 
@@ -112,7 +114,7 @@ def test_nobody_leaves_the_first_parameters_to_weight_decay() -> None:
     nobody = torch.zeros((1, N), dtype=torch.float64)
     decayed = run.checkpoints[0].flat * float(decay)
     assert torch.allclose(train_many(run, nobody)[0], decayed, rtol=1e-12)
-    expected = evaluate(run, decayed, nobody[0], fold.valid, fold.valid_y).utility
+    expected = evaluate(run, decayed, nobody[0], fold.goal).utility
     assert RetrainedGame(model).utilities(nobody.numpy())[0] == pytest.approx(float(expected))
 
 
@@ -157,5 +159,32 @@ def test_several_members_are_not_one_run() -> None:
 def test_a_game_needs_data_that_measure_its_utility() -> None:
     X = np.random.default_rng(100).normal(size=(N, 3))
     model = NDDV(members=1, **{**SMALL, "epochs": 1}).fit(X, (X[:, 0] > 0).astype(int))
-    with pytest.raises(ValueError, match="a utility is measured: fit with X_valid and y_valid"):
+    with pytest.raises(ValueError, match="a utility is measured: give X_valid and y_valid"):
         RetrainedGame(model)
+
+
+class Additive:
+    """A game of four points whose Shapley values are known: a sum, and a bonus for both of two."""
+
+    n = 4
+
+    def utilities(self, weights):
+        return weights @ np.array([1.0, 2.0, -1.0, 0.0]) + 3.0 * weights[:, 0] * weights[:, 3]
+
+
+def test_sampled_shapley_values_are_unbiased_and_their_errors_honest():
+    runs = [sampled_shapley(Additive(), [0, 2, 3], 8, np.random.default_rng(k)) for k in range(400)]
+    values, stderr = np.moveaxis(np.array(runs), 1, 0)
+    spread = values.std(axis=0) / np.sqrt(len(runs))
+    np.testing.assert_allclose(values.mean(axis=0), [2.5, -1.0, 1.5], atol=4 * spread.max())
+    assert (stderr.mean(axis=0) >= 0.95 * values.std(axis=0)).all()  # shares are stratified
+    with pytest.raises(ValueError, match="at least two coalitions, got 1"):
+        sampled_shapley(Additive(), [0], 1, np.random.default_rng(0))
+
+
+def test_a_game_may_have_another_utility_than_its_model():
+    game = RetrainedGame(fitted(), "probability")
+    (everyone,) = game.utilities(np.ones((1, N)))
+    assert 0 < everyone < 1
+    (loss,) = RetrainedGame(fitted()).utilities(np.ones((1, N)))
+    assert np.exp(loss) < everyone  # by Jensen's inequality

@@ -30,7 +30,7 @@ SETTINGS = {"epochs": 4}
 def audited():
     """A problem, values of the readouts and of a control, and reference marginals."""
     problem, _ = make_problem("2dplanes", 60, "label10", SEED, SIDE)
-    readouts = ["terminal", "path", "participation"]
+    readouts = ["terminal", "path", "participation", "shapley"]
     (values,) = nddv_values([problem], [SEED], readouts, **SETTINGS)
     values["small-loss"] = value("small-loss", problem, SEED)
     marginals, shares, record = audit_marginals(problem, SEED, 100)
@@ -40,7 +40,7 @@ def audited():
 def test_scores_have_the_differences_of_the_values_and_participation_its_own_zero(audited):
     problem, values, _, _ = audited
     scores = nddv_scores(values)
-    assert set(scores) == {"nddv-terminal", "nddv-path", "nddv-participation"}
+    assert set(scores) == {"nddv-terminal", "nddv-path", PARTICIPATION, "nddv-shapley"}
     for method, s in scores.items():
         np.testing.assert_allclose(60 / 59 * (s - s.mean()), values[method].values, atol=1e-12)
     assert scores["nddv-path"].mean() == pytest.approx(0, abs=1e-12)
@@ -65,7 +65,7 @@ def test_all_utilities_are_audited_and_their_cost_is_told(audited, tmp_path, mon
     assert dict(errors) == {"accuracy": 4, "log_likelihood": 5, "probability": 4}
     assert len(frames["gaps"]) == 3
     ranks = frames["ranks"]
-    assert len(ranks) == 3 * 5 * 3
+    assert len(ranks) == 3 * 6 * 3
     assert set(ranks.loc[ranks["method"] == "failed", "gap"]) == {"ValueError: too few points"}
 
 
@@ -81,8 +81,8 @@ def test_certificates_of_every_semivalue(audited):
     semivalues = ["loo", "shapley", "banzhaf", "beta"]
     settings = (values, marginals, semivalues, 40, 4, 0.05, 0.25)
     rows = audit_certificates(problem, SEED, *settings)
-    # three scores and the control; by log-likelihood, participation also raw
-    assert len(rows) == 40 * 4 * (4 + 5 + 4)
+    # four scores and the control; the derivatives of a utility also raw
+    assert len(rows) == 40 * 4 * (5 + 6 + 6)
     scores = rows[(rows["semivalue"] == "loo") & (rows["readout"] != SAMPLES_ONLY)]
     certified = scores[scores["certified_hoeffding"]]
     assert 0 < len(certified) < len(scores)
@@ -126,11 +126,13 @@ def test_scales_are_fitted_to_some_points():
 
 def test_retraining_audit(audited):
     problem, values, _, _ = audited
-    given = (SETTINGS, 15, 8, 10, [0.05, 0.1], 0.05)
+    given = (SETTINGS, 15, 6, 8, 10, [0.05, 0.1], 0.05)
     found = audit_retraining(problem, SEED, values, *given)
-    fidelity = found["fidelity"].set_index("method")["spearman"]
+    fidelity = found["fidelity"].set_index("method")
     assert set(fidelity.index) == set(values)
-    assert fidelity[PARTICIPATION] > 0.9
+    assert fidelity.loc[PARTICIPATION, "spearman"] > 0.9
+    assert fidelity["reliability_shapley"].nunique() == 1
+    assert fidelity.loc["nddv-shapley", "shapley"] > fidelity.loc["nddv-terminal", "shapley"]
     assert len(found["datamodelling"]) == 2 * len(values)
     certificates = found["certificates"]
     assert certificates["exact"].all()
@@ -144,7 +146,7 @@ def test_retraining_audit(audited):
 def test_values_of_another_model_are_not_audited_by_retraining(audited):
     problem, values, _, _ = audited
     with pytest.raises(ValueError, match="not those of the model that is retrained"):
-        audit_retraining(problem, SEED, values, {"epochs": 3}, 15, 8, 10, [0.1], 0.05)
+        audit_retraining(problem, SEED, values, {"epochs": 3}, 15, 6, 8, 10, [0.1], 0.05)
 
 
 def test_bridge_audit(audited):

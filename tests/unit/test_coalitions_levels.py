@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from nddv.baselines.levels import level_values, shapley_level
 from nddv.coalitions import FLOOR, LogisticGame, levels
-from nddv.coalitions.laws import LAWS, find_law
 from nddv.coalitions.levels import level_derivatives, level_semivalues
+from nddv.laws import LAWS, find_law
 from nddv.values import NoValues
 
 UTILITIES = ("probability", "log_likelihood")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from nddv.coalitions.contexts import Marginals
-from nddv.coalitions.laws import LAWS, find_law
 from nddv.coalitions.sampling import PILOT, Cell, Limits, reliability, sample
 from nddv.coalitions.strata import octaves
+from nddv.laws import LAWS, find_law
 from nddv.support.wording import InputError
 
 NAMES = [*LAWS, "beta(1,4)"]

@@ -122,7 +122,7 @@ def test_rows_are_held_out_only_where_something_needs_them() -> None:
 
 def test_a_utility_that_nothing_measures_is_asked_for() -> None:
     model = NDDV(**FAST).fit(X, Y)
-    with pytest.raises(ValueError, match="this readout measures a utility: give X_valid"):
+    with pytest.raises(ValueError, match="a utility is measured: give X_valid"):
         model.readout_values("participation")
 
 

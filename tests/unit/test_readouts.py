@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,13 @@ import numpy as np
 import pytest
 
 import nddv
+from nddv.audit.retraining import RetrainedGame
 from nddv.cli.arguments import build_parser
 from nddv.dynamics import reading
+from nddv.dynamics.participation import level_participation
 from nddv.dynamics.readouts import READOUTS, default_readout, get_readout
 from nddv.estimator.settings import CONFIGURATIONS, TASKS
+from nddv.laws import find_law
 from nddv.support.provenance import source_hash
 
 LIBRARY = Path(nddv.__file__).parent
@@ -48,12 +52,58 @@ def test_an_unknown_name_is_answered_with_the_nearest():
         get_readout("pth")
 
 
+@pytest.fixture(scope="module")
+def small():
+    """A model with validation data, fitted to few points."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(70, 2))
+    y = (x[:, 0] > 0).astype(int)
+    options = {"epochs": 3, "width": 4, "hidden": 4, "steps": 1, "dtype": "float64"}
+    model = nddv.NDDV("shapley", utility="probability", **options)
+    return model.fit(x[:30], y[:30], x[30:50], y[30:50], x[50:], y[50:])
+
+
+@pytest.mark.parametrize("law", ["shapley", "banzhaf", "beta", "beta(16,1)", "beta(1, 4)"])
+def test_a_semivalue_is_the_mean_of_derivatives_over_its_levels(small, law):
+    fold = small.folds_[0]
+    t, weights = find_law(law).quadrature(get_readout(law).replays)
+    derivatives = level_participation(fold.run, fold.goal, t).numpy()
+    assert small.readout_sensitivities(law) == pytest.approx(weights @ derivatives, abs=1e-12)
+
+
+def test_semivalues_nearly_sum_to_what_all_points_are_worth(small):
+    """The identity of Aumann and Shapley: dU/dt = Σ ∂U/∂w_i along w = t·1."""
+    game = RetrainedGame(small)
+    nobody, everyone = game.utilities(np.stack([np.zeros(30), np.ones(30)]))
+    assert small.sensitivities_.sum() == pytest.approx(everyone - nobody, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("readout", "message"),
+    [
+        ("beta(0,1)", "alpha and beta must be positive, got 0.0 and 1.0"),
+        ("beta(1,x)", "α and β are two numbers"),
+        ("beta(1", "unknown semi-value"),
+        ("shaply", "unknown readout 'shaply'; did you mean 'shapley'?"),
+    ],
+)
+def test_a_law_that_cannot_be_is_an_error_before_training(readout, message):
+    x, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
+    with pytest.raises(ValueError, match=re.escape(message)):
+        nddv.NDDV(readout).fit(x, y, x, y)
+
+
+def test_a_target_of_regression_has_no_probability():
+    x = np.arange(40.0).reshape(20, 2)
+    with pytest.raises(ValueError, match="in regression a target has no probability"):
+        nddv.NDDV("shapley", utility="probability").fit(x, x[:, 0] / 3, x, x[:, 0] / 3)
+
+
 def test_a_new_readout_is_an_entry_and_a_function(monkeypatch):
     """Estimator, progress and command line know it at once."""
 
     def doubled(trained, tick):
-        for _ in range(trained.runs[0].steps):
-            tick()
+        tick(trained.runs[0].steps)
         return 2 * reading.terminal(trained, tick)
 
     monkeypatch.setattr(reading, "doubled", doubled, raising=False)

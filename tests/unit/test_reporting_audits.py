@@ -143,6 +143,7 @@ def test_fidelity_shows_the_smallest_of_the_seeds():
                 **SAME,
                 **{"corruption": "clean", "method": "a", "points": 6, "gap": ""},
                 **{"seed": 100 + k, "spearman": spearman},
+                **{"shapley": 0.5, "reliability_shapley": 0.9},
             }
             for k, spearman in enumerate((0.9, 0.7))
         ]
@@ -150,6 +151,7 @@ def test_fidelity_shows_the_smallest_of_the_seeds():
     (row,) = table("retraining_fidelity", fidelity=rows).to_dict("records")
     assert row["spearman"] == pytest.approx(0.8)
     assert row["smallest"] == 0.7
+    assert (row["shapley"], row["reliability_shapley"]) == (0.5, 0.9)
 
 
 def test_cost_is_told_in_fits_a_second():

@@ -14,7 +14,7 @@ LIBRARY = Path(__file__).parents[2] / "src" / "nddv"
 # Left to right: a room may import what stands before it, or in its own group.
 FLOW = [
     {"support"},
-    {"values"},
+    {"values", "laws"},
     {"coalitions"},
     {"dynamics"},
     {"tabular"},

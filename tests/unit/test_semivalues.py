@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 import nddv
 from nddv.coalitions import LogisticGame
-from nddv.coalitions.laws import LAWS
+from nddv.laws import LAWS
 
 
 def make_data(n=40, d=3, n_classes=2, m=60, seed=100):

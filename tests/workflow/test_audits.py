@@ -46,7 +46,8 @@ def test_readouts_and_controls_are_ranked_under_all_utilities(audited):
     ranks = table(audited, "rank_correlations")
     ours = ranks[ranks["dataset"] == "2dplanes"].dropna(subset="utility")
     assert set(ours["method"]) == {
-        *("nddv-terminal", "nddv-path", "nddv-participation", "small-loss")
+        *("nddv-terminal", "nddv-path", "nddv-participation", "small-loss"),
+        *("nddv-shapley", "nddv-banzhaf", "nddv-beta"),
     }
     assert set(ours["utility"]) == {"accuracy", "log_likelihood", "probability"}
     assert set(ours["corruption"]) == {"label10", "clean"}

@@ -39,7 +39,7 @@ OVERLAY = {
         "certificates": {"pairs": 4, "samples": 3},
         "retraining": {
             **{"datasets": ["2dplanes"], "n": 60, "corruptions": ["label10"]},
-            **{"points": 6, "pairs": 4, "subsets": 5},
+            **{"points": 6, "coalitions": 2, "pairs": 4, "subsets": 5},
         },
         "bridge": {"datasets": ["2dplanes"]},
     },

@@ -68,6 +68,23 @@ use rule value_nddv as value_variant with:
         "{wildcards.method} with {wildcards.change} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
 
 
+# A semi-value of the run itself. Runs at levels take longer than all the other readouts: only where they are asked for.
+use rule value_nddv as value_semivalue with:
+    output:
+        values=for_seeds(f"results/values/{ADDRESS}/{{method}}.npz"),
+        records=for_seeds(f"results/values/{ADDRESS}/{{method}}.json"),
+    log:
+        f"results/logs/value_semivalue/{PROBLEM}/{{method}}.log",
+    benchmark:
+        f"results/benchmarks/value_semivalue/{PROBLEM}/{{method}}.tsv"
+    wildcard_constraints:
+        method="|".join(SEMIVALUE_READOUTS),
+    params:
+        methods=lambda wildcards: [wildcards.method],
+    message:
+        "{wildcards.method} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
+
+
 rule value_baseline:
     input:
         problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),

@@ -31,9 +31,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import simpson
 from torch import Tensor
 
-from nddv.audit.retraining import map_many, run_and_valid
+from nddv.audit.retraining import map_many
 from nddv.dynamics.costs import terminal
-from nddv.dynamics.participation import evaluate, train_again
+from nddv.dynamics.participation import train_again
+from nddv.dynamics.utility import evaluate
 from nddv.estimator.folds import Fold, single_fold
 from nddv.estimator.nddv import NDDV
 
@@ -66,7 +67,7 @@ def inclusion_paths(
     points: (K,); coalitions: (K, n) participation weights, in which the entry of the point itself
     is ignored; grid: (G,) weights λ.
     """
-    run, valid, valid_y = run_and_valid(fold)
+    run, goal = fold.run, fold.goal
     like = run.flat
     chosen = torch.as_tensor(np.asarray(points, dtype=np.int64), device=like.device)
     directions = torch.nn.functional.one_hot(chosen, len(run.data.rows)).to(like.dtype)
@@ -77,7 +78,7 @@ def inclusion_paths(
 
     def end(w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         flat = train_again(run, w)
-        evaluation = evaluate(run, flat, w, valid, valid_y)
+        evaluation = evaluate(run, flat, w, goal)
         x = evaluation.population[-1]
         costs = terminal(run.flow.unpack(flat).head, x, run.data.y, run.data.loss)
         return evaluation.utility, x, -costs.gradients

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nddv.coalitions.laws import find_law
+from nddv.laws import find_law
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SemiValue:
 
 
 def semivalue(name: str, n: int) -> SemiValue:
-    """A semi-value by its name in :mod:`nddv.coalitions.laws`, for n ≥ 2 points."""
+    """A semi-value by its name in :mod:`nddv.laws`, for n ≥ 2 points."""
     if n < 2:
         raise ValueError(f"a pair needs at least two points, got n={n}")
     return SemiValue(name, find_law(name).omega(n))

@@ -14,8 +14,8 @@ from nddv.audit.bounds import UTILITY_RANGES
 from nddv.audit.context import certified_shares
 from nddv.baselines.leave_one_out import leave_one_out
 from nddv.coalitions.contexts import Contexts
-from nddv.coalitions.laws import LAWS
 from nddv.coalitions.sampling import Cell, Estimate, Limits, corrected_cells, sample
+from nddv.laws import LAWS
 from nddv.methods.valuation import logistic_game
 from nddv.problems.problem import Problem
 from nddv.support.measuring import measure, versions

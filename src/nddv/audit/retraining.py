@@ -13,6 +13,7 @@ fifth.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -20,22 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from nddv.coalitions.game import walk_prefixes
-from nddv.dynamics.participation import evaluate, train_again
+from nddv.dynamics.participation import train_again
 from nddv.dynamics.population import CHUNK
-from nddv.dynamics.rows import Rows
 from nddv.dynamics.runs import Run
-from nddv.estimator.folds import Fold, single_fold
+from nddv.dynamics.utility import Goal, evaluate
+from nddv.estimator.folds import single_fold
 from nddv.estimator.nddv import NDDV
 
 AT_ONCE = 32  # a larger stack does not make a model cheaper
 CHUNK_ELEMENTS = 16_000_000  # numbers in the largest array of a chunk of models
-
-
-def run_and_valid(fold: Fold) -> tuple[Run, Rows, Tensor]:
-    """The one run of a model, and the rows and targets that its utility is measured on."""
-    if fold.valid is None or fold.valid_y is None:
-        raise ValueError("a utility is measured: fit with X_valid and y_valid, or with meta data")
-    return fold.run, fold.valid, fold.valid_y
 
 
 def models_at_once(run: Run) -> int:
@@ -60,15 +54,14 @@ def map_many(
 
 
 @torch.no_grad()
-def retrain_many(run: Run, weights: Tensor, valid: Rows, valid_y: Tensor) -> Tensor:
+def retrain_many(run: Run, weights: Tensor, goal: Goal) -> Tensor:
     """Utilities (B,) of training again with participation weights (B, n).
 
-    Mean validation log-likelihoods (minus the mean terminal cost), equal to
-    `nddv.dynamics.participation.retrain` of each row to rounding.
+    Equal to `nddv.dynamics.participation.retrain` of each row to rounding.
     """
 
     def worth(w: Tensor) -> tuple[Tensor]:
-        return (evaluate(run, train_again(run, w), w, valid, valid_y).utility,)
+        return (evaluate(run, train_again(run, w), w, goal).utility,)
 
     (utilities,) = map_many(run, worth, weights)
     return utilities
@@ -77,18 +70,18 @@ def retrain_many(run: Run, weights: Tensor, valid: Rows, valid_y: Tensor) -> Ten
 class RetrainedGame:
     """The game of a fitted model: the utility of a coalition is that of the model retrained on it.
 
-    This is the mean validation log-likelihood (of squared error: minus its half). Weights may be
-    fractions. The empty coalition is defined: training on nothing only applies weight decay to the
-    initial parameters, with μ = 0.
+    Weights may be fractions. The empty coalition is defined: training on nothing only applies
+    weight decay to the initial parameters, with μ = 0.
 
     Parameters
     ----------
     model : of one member (configuration "paper"), fitted with meta data, so that it has one run.
+    utility : "log_likelihood" or "probability"; by default what the model's readout derives.
     """
 
-    def __init__(self, model: NDDV):
+    def __init__(self, model: NDDV, utility: str | None = None):
         fold = single_fold(model)
-        self.run, self.valid, self.valid_y = run_and_valid(fold)
+        self.run, self.goal = fold.run, replace(fold.goal, measure=utility or fold.goal.measure)
         self.n = len(fold.index)
 
     def utilities(self, weights: NDArray[np.generic]) -> NDArray[np.float64]:
@@ -102,7 +95,7 @@ class RetrainedGame:
             return np.empty(0)
         flat = self.run.flat
         w = torch.as_tensor(coalitions, device=flat.device).to(flat.dtype)
-        utilities = retrain_many(self.run, w, self.valid, self.valid_y)
+        utilities = retrain_many(self.run, w, self.goal)
         return np.asarray(utilities.double().numpy(force=True))
 
     def walk(
@@ -111,6 +104,28 @@ class RetrainedGame:
         """Utilities of all prefixes of orders of the points; see ``walk_prefixes``."""
         stride = max(1, models_at_once(self.run) // len(orders))
         return walk_prefixes(self.utilities, orders, tolerance, stride)
+
+
+def sampled_shapley(
+    game: RetrainedGame, points: ArrayLike, coalitions: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shapley values (P,) of some points, from their marginals at the same coalitions, and errors.
+
+    The shares of the coalitions are stratified on [0, 1], which the standard errors (P,) leave out
+    of account: they are a little too large.
+    """
+    if coalitions < 2:
+        raise ValueError(f"a standard error needs at least two coalitions, got {coalitions}")
+    chosen = np.asarray(points, dtype=np.intp)
+    shares = (np.arange(coalitions) + rng.random(coalitions)) / coalitions
+    members = rng.random((coalitions, game.n)) < shares[:, None]
+    # each coalition as it is, and with every point in turn moved in or out
+    weights = np.repeat(members[:, None], len(chosen) + 1, axis=1)
+    weights[:, 1 + np.arange(len(chosen)), chosen] ^= True
+    utilities = game.utilities(weights.reshape(-1, game.n)).reshape(coalitions, -1)
+    marginals = utilities[:, 1:] - utilities[:, :1]
+    marginals *= np.where(members[:, chosen], -1.0, 1.0)
+    return marginals.mean(axis=0), marginals.std(axis=0, ddof=1) / np.sqrt(coalitions)
 
 
 def leave_one_out_retrained(model: NDDV, points: ArrayLike) -> NDArray[np.float64]:

@@ -22,37 +22,39 @@ from nddv.audit.laws import semivalue
 from nddv.audit.marginals import Marginals
 from nddv.audit.pairs import PairUtilities, choose_pairs, pair_utilities
 from nddv.audit.ranks import correlation, rank_correlations
-from nddv.audit.retraining import RetrainedGame, leave_one_out_retrained
+from nddv.audit.retraining import RetrainedGame, leave_one_out_retrained, sampled_shapley
+from nddv.coalitions.sampling import reliability
 from nddv.methods.valuation import fit_nddv, logistic_game
+from nddv.methods.variants import NDDV_PREFIX
 from nddv.problems.problem import Problem
 from nddv.values import Values
 
 PARTICIPATION = "nddv-participation"
-"""The readout in units of a utility: it is a derivative of the NDDV model's log-likelihood."""
+"""The readout whose gaps stratify the pairs, and that leave-one-out retraining checks."""
 
 NO_SCALE = "no positive factor fits"
 
 # Streams of random numbers, apart from those of problems, rules and marginals.
-PAIRS, POINTS, SUBSETS, CONTEXTS = 3, 4, 5, 6
+PAIRS, POINTS, SUBSETS, CONTEXTS, SHARES = 3, 4, 5, 6, 7
 
 Scores = dict[str, NDArray[np.float64]]
 
 
 def nddv_scores(values: Mapping[str, Values]) -> Scores:
-    """Scores s (n,) of the readouts: of participation the raw derivatives, of others the centred.
+    """Scores s (n,) of the readouts: raw where they are in units of a utility, else centred.
 
     The theorem is about differences of scores, and holds for any vector with these differences. The
-    zero of the raw scores has no meaning for terminal and path; for participation it has.
+    zero of the raw scores has no meaning for terminal and path; for derivatives it has.
     """
     scores = {}
     for method, valued in values.items():
-        if not method.startswith("nddv-"):
+        if not method.startswith(NDDV_PREFIX):
             continue
         if "gap" in valued.record:
             raise ValueError(f"{method} has no values to audit: {valued.record['gap']}")
         s = valued.sensitivities
         assert s is not None  # NDDV's values come with them
-        scores[method] = s if method == PARTICIPATION else s - s.mean()
+        scores[method] = s if valued.record.get("utility") else s - s.mean()
     return scores
 
 
@@ -69,14 +71,21 @@ def audit_scores(
 
     calibration : share of the points to which scales are fitted.
     """
-    scores = nddv_scores(values)
+    from nddv.dynamics.readouts import get_readout
+
+    # the error terms are about leave-one-out marginals, which semi-values do not aim at
+    local = {
+        method: s
+        for method, s in nddv_scores(values).items()
+        if not get_readout(method.removeprefix(NDDV_PREFIX)).law
+    }
     reasons = {method: v.record.get("gap", "") for method, v in values.items()}
     frames: dict[str, list[pd.DataFrame]] = {"errors": [], "gaps": [], "ranks": []}
     for utility, reference in marginals.items():
         chosen = calibration_points(len(reference.loo), seed, calibration)
         ranks = rank_correlations({method: v.values for method, v in values.items()}, reference)
         measured = {
-            "errors": error_terms(scores, _raw(utility), reference, chosen),
+            "errors": error_terms(local, _raw(values, utility), reference, chosen),
             "gaps": gap_quantiles(reference),
             "ranks": ranks.assign(gap=ranks["method"].map(reasons)),
         }
@@ -85,9 +94,9 @@ def audit_scores(
     return {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
 
 
-def _raw(utility: str) -> set[str]:
-    """The readouts in units of this utility: participation is a derivative of log-likelihood."""
-    return {PARTICIPATION} if utility == "log_likelihood" else set()
+def _raw(values: Mapping[str, Values], utility: str) -> set[str]:
+    """The readouts that derive this utility, so that they are in its units."""
+    return {method for method, v in values.items() if v.record.get("utility") == utility}
 
 
 def audit_certificates(
@@ -123,7 +132,7 @@ def audit_certificates(
         for name in semivalues:
             sampled = pair_utilities(played, semivalue(name, played.n), chosen, samples, draws)
             worth, stderr = reference.semivalue(name)
-            on_scale = scaled(scores, _raw(utility), fitted, worth[fitted])
+            on_scale = scaled(scores, _raw(values, utility), fitted, worth[fitted])
             gaps = worth[chosen] @ [1, -1], np.hypot(*stderr[chosen].T)
             known = None if sampled.exact else gaps
             rows = _certify(sampled, on_scale, UTILITY_RANGES[utility], alpha, stratum, known)
@@ -188,6 +197,7 @@ def audit_retraining(
     values: Mapping[str, Values],
     settings: Mapping[str, Any],
     points: int,
+    coalitions: int,
     pairs: int,
     subsets: int,
     shares: Sequence[float],
@@ -195,15 +205,19 @@ def audit_retraining(
 ) -> dict[str, pd.DataFrame]:
     """Audits against exact retraining of the NDDV model itself, by mean log-likelihood.
 
+    Shapley values are of the game whose utility is the mean probability of the label.
+
     Parameters
     ----------
     values : of NDDV, fitted with the same ``settings`` and seed, and of the controls.
     points : number of points to leave out one by one; the scale of scores is fitted to these.
+    coalitions : at which the marginals of the same points are averaged to Shapley values.
     pairs : of other points.
 
     Returns
     -------
-    - fidelity: Spearman's correlation of every method with leave-one-out retraining;
+    - fidelity: Spearman's correlation of every method with leave-one-out retraining, and with
+      Shapley values by retraining, beside their reliability;
     - datamodelling: linear datamodelling scores;
     - certificates: exact certificates for leave-one-out;
     - marginals: one row per point that was left out, beside its scores.
@@ -223,6 +237,11 @@ def audit_retraining(
     fidelity = pd.DataFrame({"method": list(values), "points": len(chosen)})
     ranks = {method: correlation(v[chosen], marginals) for method, v in good.items()}
     fidelity["spearman"] = fidelity["method"].map(ranks).astype(float)
+    soft, draws = RetrainedGame(model, "probability"), np.random.default_rng([seed, SHARES])
+    worth, stderr = sampled_shapley(soft, chosen, coalitions, draws)
+    ranks = {method: correlation(v[chosen], worth) for method, v in good.items()}
+    fidelity["shapley"] = fidelity["method"].map(ranks).astype(float)
+    fidelity["reliability_shapley"] = float(reliability(worth, stderr))
     rng = np.random.default_rng([seed, SUBSETS])
     lds = linear_datamodelling(game, good, rng, shares, subsets)
     on_pairs, stratum = audited_pairs(scores[PARTICIPATION], chosen, pairs, seed)

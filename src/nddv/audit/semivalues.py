@@ -12,10 +12,10 @@ from scipy import sparse
 from nddv.audit.context import Gaps, all_gaps, pair_gaps, point_gaps
 from nddv.coalitions.contexts import Contexts
 from nddv.coalitions.contexts import megabytes as megabytes_of_a_coalition
-from nddv.coalitions.laws import find_law
 from nddv.coalitions.logistic import LogisticGame
 from nddv.coalitions.sampling import PILOT, Cell, Limits, corrected_cells, predicted_cells, sample
 from nddv.estimator.validation import check_features, check_size, check_targets, encode_labels
+from nddv.laws import find_law
 from nddv.support.settings import Count, Flag, Positive, Utility, checked, number, whole
 from nddv.support.wording import InputError
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nddv.coalitions.laws import LAWS, Law, beta_shapley_law
 from nddv.coalitions.levels import level_derivatives
 from nddv.coalitions.logistic import LogisticGame
+from nddv.laws import LAWS, Law, beta_shapley_law
 from nddv.support.settings import Count, Device, Positive, Precision, SmoothUtility, checked
 from nddv.values import NoValues, Values
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nddv.coalitions import Game
-from nddv.coalitions.laws import beta_shapley_law
+from nddv.laws import beta_shapley_law
 from nddv.support.settings import NotNegative, Positive, checked, whole
 from nddv.values import Values
 

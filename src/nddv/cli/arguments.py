@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nddv.dynamics.readouts import READOUTS, Readout
+from nddv.dynamics.readouts import READOUTS, Readout, get_readout
 from nddv.estimator.settings import SETTINGS, TASKS
 from nddv.support.wording import hint, one_line
 
@@ -142,7 +142,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument_group("method").add_argument
     text = ". ".join(map(_in_words, READOUTS.values()))
-    add("--readout", choices=tuple(READOUTS), help=text)
+    text += ". beta(16,1) and so on: Beta Shapley with another α and β"
+    add("--readout", type=_readout, metavar="NAME", help=text)
+    text = "what readouts that replay the run measure on the validation data (default: "
+    text += f"{SETTINGS['utility'].default})"
+    add("--utility", **_choice("utility"), help=text)
     add("--task", **_choice("task"), help="auto (default) decides by the target")
     add("--seed", type=_whole(0), default=0, metavar="N", help="default: 0")
     add("--device", **_choice("device"), help="default: auto")
@@ -171,6 +175,13 @@ def _in_words(readout: Readout) -> str:
     mute = [task for task in TASKS if task in readout.tasks and task not in readout.low_is_bad]
     notes += [f"in {task} low values do not mean bad rows" for task in mute]
     return f"{readout.name}: {readout.meaning}" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _readout(text: str) -> str:
+    try:
+        return get_readout(text).name
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error} (known: {', '.join(READOUTS)})") from None
 
 
 def _whole(least: int):  # type: ignore[no-untyped-def]  # argparse wants any callable

@@ -170,7 +170,8 @@ def _fit(
     """Fit the estimator; give it, the seconds it took and what it warned of."""
     from nddv.estimator.nddv import NDDV  # torch: two seconds that a bad table need not cost
 
-    options = {} if arguments.epochs is None else {"epochs": arguments.epochs}
+    options = {"utility": arguments.utility}
+    options |= {} if arguments.epochs is None else {"epochs": arguments.epochs}
     estimator = NDDV(
         readout=readout,
         task=task,

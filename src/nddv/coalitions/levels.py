@@ -3,7 +3,7 @@
 With sample weights w the logistic regression has parameters θ(w) and the utility U(w). At the level
 w = t·1 let m_i(t) = ∂U/∂w_i. A random coalition of share t of many points acts nearly like all
 points at weight t (the diagonal formula of Aumann and Shapley 1974), and the mixing law of a
-semi-value (:mod:`nddv.coalitions.laws`) becomes a mean over levels:
+semi-value (:mod:`nddv.laws`) becomes a mean over levels:
 
     leave-one-out ≈ m_i(1),   Banzhaf ≈ m_i(½),   Shapley ≈ ∫ m_i(t) dt,   Beta ≈ a weighted ∫.
 
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nddv.coalitions.design import Design, Model, gradient, hessian, times_hessian
-from nddv.coalitions.laws import NODES, Law
 from nddv.coalitions.logistic import LogisticGame
 from nddv.coalitions.measures import slopes
 from nddv.coalitions.threads import workers
+from nddv.laws import NODES, Law
 
 DIRECT_SIZE = 1000
 """Up to this many parameters a Hessian is factorised; beyond, conjugate gradients solve."""

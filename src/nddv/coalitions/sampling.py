@@ -1,6 +1,6 @@
 """Semi-values of all points from marginals at sampled coalitions, stratified by size.
 
-Every point has a marginal at every coalition (:mod:`nddv.coalitions.laws` has the identity), so
+Every point has a marginal at every coalition (:mod:`nddv.laws` has the identity), so
 
     φ = Σ_h W_h E_h[Δ(A)],
 
@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nddv.coalitions.contexts import Contexts, Marginals
-from nddv.coalitions.laws import Law
 from nddv.coalitions.strata import Stratum, octaves
+from nddv.laws import Law
 from nddv.support.wording import InputError
 
 Array = NDArray[np.float64]

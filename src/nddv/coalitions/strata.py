@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nddv.coalitions.laws import Law
+from nddv.laws import Law
 
 NEGLIGIBLE = 1e-12
 """An octave that a law visits with a smaller probability is left out."""

@@ -82,6 +82,11 @@ class Batch:
         """The first `count` points of the batch, or all if it has fewer."""
         return Batch(self.x[..., :count, :], self.y[..., :count], self.noise[..., :count, :])
 
+    def shared_by(self, models: int) -> Batch:
+        """The batch of stacked models that look at the same points with the same noise."""
+        noise = self.noise.unsqueeze(1).expand(-1, models, -1, -1)
+        return Batch(self.x, self.y.expand(models, -1), noise)
+
 
 @dataclass(frozen=True)
 class BatchGradient:

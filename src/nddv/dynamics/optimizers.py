@@ -80,8 +80,7 @@ class Optimizer:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Vector–Jacobian product of `step`: cotangents of `flat`, `moments` and `gradient`."""
         rate = self.rate(step)
-        norm = torch.linalg.vector_norm(gradient)
-        clipped = gradient * (self.clip / norm) if norm > self.clip else gradient
+        clipped = clip_norm(gradient, self.clip)
         if self.name == "sgd":
             dvelocity = dmoments[0] - rate * dflat
             dgradient = dvelocity
@@ -99,9 +98,12 @@ class Optimizer:
             dgradient = (1 - self.momentum) * dfirst
             dgradient.addcmul_(clipped, dsecond, value=2 * (1 - self.second_momentum))
             back = torch.stack([self.momentum * dfirst, self.second_momentum * dsecond])
-        if norm > self.clip:
-            unit = gradient / norm
-            dgradient = (self.clip / norm) * (dgradient - unit * (unit @ dgradient))
+        norm = torch.linalg.vector_norm(gradient, dim=-1, keepdim=True)
+        long = norm > self.clip
+        if long.any():
+            unit = gradient / norm.clamp_min(self.clip)
+            across = dgradient - unit * (unit * dgradient).sum(-1, keepdim=True)
+            dgradient = torch.where(long, (self.clip / norm) * across, dgradient)
         return dflat * (1 - rate * self.weight_decay), back, dgradient
 
 

@@ -8,25 +8,24 @@ and whose spread its error. They are members of the model or independent scoring
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from nddv.dynamics.participation import Tick, level_participation
 from nddv.dynamics.participation import participation as replay
 from nddv.dynamics.population import score_layers
-from nddv.dynamics.rows import Rows
 from nddv.dynamics.runs import Run
 from nddv.dynamics.schedule import SCORING
 from nddv.dynamics.seeds import derive
+from nddv.dynamics.utility import Goal
+from nddv.laws import find_law
 from nddv.values import center
 
 ORIENTATION = -1.0
 """The paper's one global sign. Φ is a loss, so s_i = X_S·∇Φ_i is large where the loss grows along
 the point's own direction: a mislabelled point. Values are higher for better points, hence −1."""
-
-Tick = Callable[[], object]
 
 
 class LayerTrace:
@@ -44,13 +43,21 @@ class LayerTrace:
 class Trained:
     """A trained model with what its readouts need.
 
-    runs : its members; valid, valid_y : data that a utility is measured on, if there are any.
+    runs : its members; aim : what a utility is measured on, if there is anything.
     """
 
     runs: list[Run]
-    valid: Rows | None
-    valid_y: Tensor | None
+    aim: Goal | None
     trajectories: int
+
+    @property
+    def goal(self) -> Goal:
+        """What a utility is measured on."""
+        if self.aim is None:
+            raise ValueError(
+                "a utility is measured: give X_valid and y_valid, or X_meta and y_meta"
+            )
+        return self.aim
 
     @property
     def paths(self) -> list[tuple[Run, int]]:
@@ -93,13 +100,23 @@ def residual(trained: Trained, tick: Tick) -> Tensor:
 
 def participation(trained: Trained, tick: Tick) -> Tensor:
     """dU/dw by adjoint replay, of every member, each path with noise of its own in U."""
-    valid, valid_y = trained.valid, trained.valid_y
-    if valid is None or valid_y is None:
-        raise ValueError(
-            "this readout measures a utility: give X_valid and y_valid, or X_meta and y_meta"
-        )
-    derivatives = [replay(run, valid, valid_y, path, tick) for run, path in trained.paths]
+    derivatives = [replay(run, trained.goal, path, tick) for run, path in trained.paths]
     return torch.stack([derivative.double() for derivative in derivatives])
+
+
+def semivalue(trained: Trained, tick: Tick, law: str, levels: int) -> Tensor:
+    """A semi-value in the game of the run itself: dU/dw, averaged over the levels of its law.
+
+    The game: U of training with weight 0 for the points that are left out, with the batches, noise
+    and initial parameters of the run.
+    """
+    t, weights = find_law(law).quadrature(levels)
+
+    def read(run: Run, path: int) -> Tensor:
+        derivatives = level_participation(run, trained.goal, t, path, tick).double()
+        return torch.as_tensor(weights, device=derivatives.device) @ derivatives
+
+    return torch.stack([read(run, path) for run, path in trained.paths])
 
 
 def time_resolved(run: Run) -> Tensor:

@@ -10,7 +10,8 @@ What computes values imports this module inside functions only, so that a new ti
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -18,6 +19,9 @@ from nddv.support.wording import pick
 
 PAPER = "Liang et al., Neural Dynamic Data Valuation via Stochastic State-Adjoint Trajectories"
 CLASSIFICATION, REGRESSION = "classification", "regression"
+
+LEVELS = 4
+"""Levels of a semi-value whose law has a density (`nddv.laws`); eight rank no better."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +37,17 @@ class Readout:
     citation : where it comes from.
     needs : parts of the problem that it reads.
     cost : how its time grows with n points and E epochs.
-    function : ``"module:function"``, called with what was trained, M and a progress callback.
+    function : ``"module:function"``, called with what was trained and a progress callback.
+    law : of a semi-value, as `nddv.laws` names it; its function takes the law and the
+        number of levels, which are as many as replays.
     low_is_bad : tasks in which a low value means a bad row.
     tasks : those that it is defined for.
     default_for : tasks in which the command line takes it unless told otherwise.
     configuration : the named settings that it is made for (`nddv.estimator.settings`): "default",
         "regression", or "paper" for what is about one run of Algorithm 1.
     replays : passes back through all training steps that a trajectory takes.
+    utility : that it derives in classification, unless the user names another; None: it derives
+        none, and its numbers have no unit.
     variant : whether it is read out of the fits of variants (`nddv.methods.variants`).
     colour, style, marker : its look in figures.
     """
@@ -60,12 +68,42 @@ class Readout:
     tasks: frozenset[str] = frozenset({CLASSIFICATION, REGRESSION})
     default_for: frozenset[str] = frozenset()
     replays: int = 0
+    utility: str | None = None
     variant: bool = False
+    law: str = ""
 
     def load(self) -> Callable[..., Any]:
         """The function that computes it."""
         module, _, name = self.function.partition(":")
-        return getattr(import_module(module), name)
+        function = getattr(import_module(module), name)
+        return partial(function, law=self.law, levels=self.replays) if self.law else function
+
+
+def _semivalue(
+    law: str, title: str, meaning: str, replays: int, colour: str, style: str, marker: str
+) -> Readout:
+    """A semi-value of the rows in the game of the run itself, from replays at levels of its law."""
+    return Readout(
+        name=law,
+        title=f"NDDV, {title}",
+        meaning=f"the {meaning} of each row where the utility on the validation data is that of "
+        "this very training run, trained again with fewer rows",
+        says="what a row adds to the utility when it joins some of the others, compared with the "
+        "mean row",
+        citation="this library; Owen (1972), Aumann and Shapley (1974)",
+        needs=("train", "meta", "valid"),
+        cost=f"E·n, {replays} more {'run' if replays == 1 else 'runs'}, each replayed",
+        function="nddv.dynamics.reading:semivalue",
+        low_is_bad=frozenset({CLASSIFICATION, REGRESSION}),
+        colour=colour,
+        style=style,
+        marker=marker,
+        configuration="paper",
+        replays=replays,
+        # a log-likelihood jumps where a class comes in, and that would be most of the value
+        utility="probability",
+        law=law,
+    )
 
 
 READOUTS: dict[str, Readout] = {
@@ -138,16 +176,27 @@ READOUTS: dict[str, Readout] = {
             configuration="paper",
             low_is_bad=frozenset({CLASSIFICATION, REGRESSION}),
             replays=1,
+            utility="log_likelihood",
             colour="#009E73",
             style="-.",
             marker="^",
         ),
+        _semivalue("shapley", "Shapley", "Shapley value", LEVELS, "#332288", "-", "D"),
+        _semivalue("banzhaf", "Banzhaf", "Banzhaf value", 1, "#882255", "--", "v"),
+        _semivalue("beta", "Beta Shapley", "Beta(4,1)-Shapley value", LEVELS, "#44AA99", ":", "P"),
     )
 }
 
 
 def get_readout(name: str) -> Readout:
-    """Look a readout up by name; the error suggests the nearest."""
+    """Look a readout up by name; the error suggests the nearest.
+
+    ``"beta(α,β)"`` names any other Beta Shapley than that of the registry.
+    """
+    if name.startswith("beta("):
+        known = READOUTS["beta"]
+        meaning = known.meaning.replace("Beta(4,1)", name.capitalize())
+        return replace(known, name=name, title=f"NDDV, {name}", meaning=meaning, law=name)
     return pick(READOUTS, name, "readout")
 
 

@@ -126,8 +126,12 @@ def step_gradient(
     """The gradient of one training step at parameters `flat`.
 
     index: (B,) points of the batch; v: (B,) their recorded weights; w: (B,) their participation.
+    With flat (L, P) and w (L, B) there are L runs, which look at the same points with one noise.
     """
-    return weighted_gradient(run, flat, run.batch(step, index), v, w)
+    batch = run.batch(step, index)
+    if w.ndim > 1:
+        batch, v = batch.shared_by(len(w)), v.expand_as(w)
+    return weighted_gradient(run, flat, batch, v, w)
 
 
 def weighted_gradient(run: Run, flat: Tensor, batch: Batch, v: Tensor, w: Tensor) -> BatchGradient:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from nddv.dynamics.flow import Flow
-from nddv.dynamics.reading import LayerTrace, Tick, Trained
-from nddv.dynamics.rows import Rows
+from nddv.dynamics.participation import Tick
+from nddv.dynamics.reading import LayerTrace, Trained
 from nddv.dynamics.runs import Data, Run
 from nddv.dynamics.schedule import Training
 from nddv.dynamics.training import Observer, train_together
+from nddv.dynamics.utility import Goal
+from nddv.estimator.settings import AUTO
 from nddv.support.wording import InputError
 
 if TYPE_CHECKING:
@@ -31,10 +32,14 @@ DIVERGED = (
 
 @dataclass(frozen=True)
 class Fold(Trained):
-    """A model of the training points `index`, and what its readouts need."""
+    """A model of the training points `index`, and what its readouts need.
+
+    utility : the setting. The goal has what it stands for in the readout of the fit.
+    """
 
     index: NDArray[np.intp]
     trace: LayerTrace | None
+    utility: str
 
     @property
     def run(self) -> Run:
@@ -46,13 +51,32 @@ class Fold(Trained):
             )
         return self.runs[0]
 
-    def sensitivities(self, readout: str, tick: Tick = lambda: None) -> NDArray[np.float64]:
+    def sensitivities(self, readout: str, tick: Tick = lambda steps: None) -> NDArray[np.float64]:
         """Oriented sensitivities (R, len(index)) under one readout."""
         # imported here, so that a new title in the registry is no change of what computes values
         from nddv.dynamics.readouts import get_readout
 
-        read = get_readout(readout).load()
-        return np.asarray(read(self, tick).numpy(force=True), dtype=np.float64)
+        read, measure = get_readout(readout).load(), self.utility_of(readout)
+        trained = (
+            self if measure is None else replace(self, aim=replace(self.goal, measure=measure))
+        )
+        return np.asarray(read(trained, tick).numpy(force=True), dtype=np.float64)
+
+    def utility_of(self, readout: str) -> str | None:
+        """The utility that a readout derives here; None if it derives none."""
+        return utility_of(readout, self.utility, self.runs[0].data.loss)
+
+
+def utility_of(readout: str, given: str, loss: str) -> str | None:
+    """The utility that a readout derives: the setting `utility`, or what "auto" stands for."""
+    from nddv.dynamics.readouts import get_readout
+
+    own = get_readout(readout).utility
+    if own is None:
+        return None
+    if given != AUTO:
+        return given
+    return own if loss == "cross_entropy" else "log_likelihood"
 
 
 @dataclass(frozen=True)
@@ -63,8 +87,8 @@ class FoldPlan:
     training: Training
     data: Data
     index: NDArray[np.intp]
-    valid: Rows | None
-    valid_y: Tensor | None
+    aim: Goal | None
+    utility: str
     seed: int
     trajectories: int
     layer_trace: bool
@@ -110,7 +134,7 @@ def train_folds(plans: Sequence[FoldPlan], on_epoch: Callable[[Run], None]) -> l
         first.checkpoint_every,
     )
     return [
-        Fold(runs, plan.valid, plan.valid_y, plan.trajectories, plan.index, trace)
+        Fold(runs, plan.aim, plan.trajectories, plan.index, trace, plan.utility)
         for runs, plan, trace in zip(models, plans, traces, strict=True)
     ]
 

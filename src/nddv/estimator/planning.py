@@ -18,8 +18,9 @@ from nddv.dynamics.participation import checkpoint_interval
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.runs import Data
 from nddv.dynamics.schedule import Schedule, Training
-from nddv.estimator.folds import FoldPlan, held_out_parts
-from nddv.estimator.settings import Settings, resolved
+from nddv.dynamics.utility import Goal
+from nddv.estimator.folds import FoldPlan, held_out_parts, utility_of
+from nddv.estimator.settings import SETTINGS, Settings, resolved
 from nddv.estimator.validation import (
     check_features,
     check_readout,
@@ -123,6 +124,11 @@ def plan_fit(
     labels = check_targets(y, x.shape[0], "y", "X")
     targets = Targets.of(labels, check_task(settings.task, labels))
     check_readout(settings.readout, targets.task)
+    if targets.task == "regression" and settings.utility == "probability":
+        raise InputError(
+            "in regression a target has no probability: leave utility at its default",
+            utility=SETTINGS["utility"].default,
+        )
     train = Part(x, targets.code(labels, "y"))
     sides = (("meta", X_meta, y_meta), ("valid", X_valid, y_valid))
     meta, valid = (_check_side(*side, x.shape[1], columns, targets) for side in sides)
@@ -203,6 +209,8 @@ def _plan_fold(
         )
 
     loss = "squared_error" if classes is None else "cross_entropy"
+    utility = utility_of(settings.readout, settings.utility, loss) or "log_likelihood"
+    aim = None if valid is None else Goal(*side(valid), utility)  # type: ignore[arg-type]
     n = len(train.targets)
     data = Data(rows, tensor(train.targets), *side(meta), loss)
     flow = Flow.of(settings, rows.inputs.count, 1 if classes is None else len(classes))
@@ -212,7 +220,8 @@ def _plan_fold(
         training,
         data,
         np.arange(n) if train.index is None else train.index,
-        *side(valid),
+        aim,
+        settings.utility,
         seed,
         settings.trajectories,
         settings.layer_trace,
@@ -226,9 +235,10 @@ def _checkpoint_every(settings: Settings, flow: Flow, steps: int) -> int:
 
     moments = 3 if settings.optimizer == "adamw" else 2
     size = sum(flow.sizes) * moments * (4 if settings.dtype == "float32" else 8)
-    size *= int(settings.members)
     limit = {"all": np.inf, "sqrt": 0.0, "auto": KEEP_ALL_LIMIT}[settings.checkpoints]
-    if settings.checkpoints == "auto" and not get_readout(settings.readout).replays:
+    replays = get_readout(settings.readout).replays
+    size *= int(settings.members) + max(0, replays - 1)  # levels are replayed member by member
+    if settings.checkpoints == "auto" and not replays:
         limit = 0.0
     return checkpoint_interval(steps, size, limit)
 

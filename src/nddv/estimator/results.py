@@ -100,6 +100,7 @@ def _record(plan: Plan, fitted: dict[str, Any]) -> dict[str, Any]:
     return {
         "method": "nddv",
         "readout": plan.settings.readout,
+        "utility": fitted["folds_"][0].utility_of(plan.settings.readout),
         "configuration": plan.settings.configuration,
         "seed": plan.seed,
         "task": fitted["task_"],

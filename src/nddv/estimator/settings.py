@@ -14,6 +14,7 @@ from typing import Annotated
 
 import nddv.dynamics.choices as names
 from nddv.support.settings import (
+    SMOOTH_UTILITIES,
     Count,
     Flag,
     Kind,
@@ -176,6 +177,12 @@ class Settings:
     )
 
     # how it is read out and run
+    utility: Annotated[str, choice(AUTO, *SMOOTH_UTILITIES)] = setting(
+        AUTO,
+        "what readouts that replay the run derive, a mean over the validation data: the logarithm "
+        "of the probability of the label (in regression minus half the squared error), or the "
+        'probability itself; "auto": what the readout is made for',
+    )
     trajectories: Count = setting(
         1, "independent scoring paths M_traj; with 2 or more there is `stderr_`"
     )

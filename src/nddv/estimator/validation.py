@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nddv.laws import find_law
 from nddv.support.stored import StoredRows
 from nddv.support.wording import InputError, one_line, shown
 
@@ -96,6 +97,8 @@ def check_readout(name: str, task: str) -> None:
     from nddv.dynamics.readouts import get_readout
 
     readout = get_readout(name)
+    if readout.law:
+        find_law(readout.law)  # α and β of a Beta Shapley
     if task not in readout.tasks:
         raise InputError(
             f"the readout {name} is for {' and '.join(sorted(readout.tasks))}, but the targets "

@@ -170,6 +170,7 @@ def _read(model: NDDV, readout: str, fit_seconds: float) -> Values:
         "fit": model.record_,
         "fit_seconds": round(fit_seconds, 4),
         "readout": readout,
+        "utility": model.folds_[0].utility_of(readout),
         "seconds": round(fit_seconds + reading.seconds, 4),
     }
     stderr = model.stderr_ if readout == model.readout else None

@@ -81,9 +81,9 @@ def rank_correlations(
 
 
 def retraining_fidelity(fidelity: pd.DataFrame, gaps: Gaps = ()) -> pd.DataFrame:
-    """Spearman correlations with leave-one-out retraining of the NDDV model."""
+    """Spearman correlations with leave-one-out and Shapley retraining of the NDDV model."""
     keys = [*PROBLEM, "method", "points"]
-    table = over_seeds(fidelity, keys, ["spearman"])
+    table = over_seeds(fidelity, keys, ["spearman", "shapley", "reliability_shapley"])
     least = fidelity.groupby(keys, sort=False)["spearman"].min()
     table.insert(table.columns.get_loc("spearman_sd") + 1, "smallest", least.to_numpy())
     return with_titles(completed(table, pd.DataFrame(), gaps=gaps))

@@ -7,10 +7,11 @@ from math import comb
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import betaln
 from scipy.stats import beta as beta_law
 from scipy.stats import betabinom, binom
 
-from nddv.coalitions.laws import LAWS, Law, beta_shapley_law, find_law
+from nddv.laws import LAWS, Law, beta_shapley_law, find_law
 
 NAMES = [*LAWS, "beta(1,1)", "beta(16,1)", "beta(1,4)", "beta(0.5,0.5)"]
 
@@ -73,6 +74,17 @@ def test_levels_integrate_what_falls_like_a_power_of_the_share(name):
     expected, _ = quad(lambda t: slope(t) * density(t), 1 / n, 1, limit=200)
     t, weights = law.levels(n)
     assert weights @ slope(t) == pytest.approx(expected, rel=2e-3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quadrature_is_exact_for_polynomials(name):
+    law = find_law(name)
+    t, weights = law.quadrature(4)
+    a, b = law.exponents
+    for power in range(8):
+        moment = np.exp(betaln(a + power, b) - betaln(a, b))
+        exact = moment if law.share is None else law.share**power
+        assert weights @ t**power == pytest.approx(exact, rel=1e-10)
 
 
 def test_laws_are_found_by_name():

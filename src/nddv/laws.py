@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, xlog1py, xlogy
+from scipy.special import betaln, roots_jacobi, xlog1py, xlogy
 from scipy.stats import beta as beta_law
 
 from nddv.support.wording import pick
@@ -82,6 +82,18 @@ class Law:
         t = np.exp(middle + half * places)
         weights = lengths * t * law.pdf(t)
         return t, weights / weights.sum() * (law.cdf(high) - law.cdf(low))
+
+    def quadrature(self, nodes: int) -> tuple[Array, Array]:
+        """Levels t (L,) and weights (L,), whose mean is E[m(t)] for polynomials m below 2L.
+
+        The Gauss quadrature of the law itself, for what is smooth down to t = 0: a training run of
+        so many steps, which there stays where it began.
+        """
+        if self.share is not None:
+            return np.array([self.share]), np.ones(1)
+        a, b = self.exponents
+        places, weights = roots_jacobi(nodes, b - 1, a - 1)
+        return (places + 1) / 2, weights / weights.sum()
 
 
 def beta_shapley_law(alpha: float, beta: float) -> Law:
