@@ -31,8 +31,8 @@ import torch
 from nddv.audit.accuracy import UTILITY, Reference, make_reference, seconds_to_target
 from nddv.audit.clocked import Trail, draw_marginals, walk_orders
 from nddv.audit.estimators import TARGET
-from nddv.coalitions.laws import LAWS
 from nddv.coalitions.sampling import predicted_cells
+from nddv.laws import LAWS
 from nddv.methods.valuation import logistic_game, value
 from nddv.problems import Problem, make_problem
 

@@ -21,9 +21,9 @@ from nddv.audit.accuracy import (
 from nddv.audit.clocked import Trail, draw_marginals, reuse_samples, walk_orders
 from nddv.audit.context import Gaps, all_gaps
 from nddv.audit.estimators import CERTIFYING, ESTIMATORS, PERMUTATIONS, TARGET
-from nddv.coalitions.laws import LAWS
 from nddv.coalitions.logistic import LogisticGame
 from nddv.coalitions.sampling import corrected_cells, predicted_cells
+from nddv.laws import LAWS
 from nddv.methods.valuation import logistic_game
 from nddv.problems import make_problem
 

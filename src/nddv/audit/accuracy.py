@@ -30,8 +30,8 @@ from nddv.audit.clocked import (
 from nddv.audit.context import Gaps, all_gaps
 from nddv.audit.estimators import CERTIFYING, PERMUTATIONS, PREDICTED, REUSE, TARGET, TWO_LEVEL
 from nddv.audit.ranks import correlation
-from nddv.coalitions.laws import Law, find_law
 from nddv.coalitions.sampling import corrected_cells, predicted_cells, reliability
+from nddv.laws import Law, find_law
 from nddv.methods.valuation import logistic_game, value_or_gap
 from nddv.problems.problem import Problem
 from nddv.support.measuring import measure, versions

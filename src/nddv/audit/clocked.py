@@ -22,10 +22,10 @@ from nddv.audit.context import point_gaps
 from nddv.baselines.semivalues import walk_contributions
 from nddv.baselines.subsamples import difference_of_means
 from nddv.coalitions.contexts import Contexts, Marginals
-from nddv.coalitions.laws import Law
 from nddv.coalitions.logistic import LogisticGame
 from nddv.coalitions.sampling import Cell, Limits, sample
 from nddv.coalitions.strata import Stratum
+from nddv.laws import Law
 
 Array = NDArray[np.float64]
 Play = Callable[[], LogisticGame]
