@@ -83,7 +83,7 @@ reproduce: $(READY) ## the quick part of the embedded configuration: detection, 
 	$(SNAKEMAKE) --configfile $(EMBEDDED) config/quick.yaml --directory $(QUICK)
 	@echo "The report: $(abspath $(QUICK))/reports/index.html"
 
-full: $(READY) ## all tables and figures of the paper on the embedded configuration (about an hour and a half on two cores)
+full: $(READY) ## all tables and figures of the paper on the embedded configuration (about two hours on two cores)
 	$(SNAKEMAKE) --configfile $(EMBEDDED)
 	$(SNAKEMAKE) --configfile $(EMBEDDED) --report reports/report.html
 	@echo "The report: $(abspath reports/index.html)"
@@ -111,7 +111,7 @@ format: $(READY) ## put the sources in shape
 settings: $(READY) ## write docs/settings.md: every setting of every method, from the code
 	$(BIN)/python -m nddv.methods.settings > docs/settings.md
 
-bench: $(OPENDATAVAL) ## measure speed and memory, and write reports/benchmarks.md (twenty minutes; less with QUICK_BENCH=1)
+bench: $(OPENDATAVAL) ## measure speed and memory, and write reports/benchmarks.md (half an hour; less with QUICK_BENCH=1)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK_BENCH),--quick)
 
 opendataval: $(OPENDATAVAL) ## add the OpenDataVal baselines to .venv

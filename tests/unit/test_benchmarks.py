@@ -128,6 +128,21 @@ def test_opendataval(load, capsys, monkeypatch):
     assert (ratios > 0).all()
 
 
+def test_semivalues(load, capsys):
+    bench = load("bench_semivalues")
+    bench.compare("2dplanes", 40, cap=0.3, others=0.2, python=sys.executable)
+    said = capsys.readouterr().out
+    assert re.search(r"reference of reliability 0\.\d{4}; seconds to r² = 0.99", said)
+    assert re.search(r"levels, 8 nodes +\d+\.\d{3} s +r² \d\.\d{3}, no sampling", said)
+    assert re.search(
+        r"permutations / predicted marginals \d+\.\d x, permutations / levels \d+", said
+    )
+    if find_spec("pydvl") is None:
+        assert "pyDVL: nothing to compare with: ModuleNotFoundError" in said
+    if find_spec("opendataval") is not None:
+        assert re.search(r"OpenDataVal / predicted marginals (\d+\.\d|nan) x", said)
+
+
 def test_opendataval_fails_where_there_is_none(load, monkeypatch):
     bench = load("bench_opendataval")
     monkeypatch.setitem(sys.modules, "nddv.integrations.opendataval", None)

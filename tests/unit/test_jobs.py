@@ -58,6 +58,19 @@ def test_gpus_are_hidden_from_a_job_that_was_granted_none(monkeypatch, tmp_path,
     assert "said" in (tmp_path / "a.log").read_text()
 
 
+def test_threads_are_as_many_as_a_job_may_use():
+    code = (
+        "from nddv.support.jobs import use_threads\n"
+        "use_threads(1)\n"
+        "import torch\n"
+        "print(torch.get_num_threads())\n"
+    )
+    environment = {**_environment(), "OMP_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1"
+
+
 def test_gpus_can_be_hidden(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     hide_gpus()

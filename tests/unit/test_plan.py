@@ -225,6 +225,21 @@ def test_a_timing_has_the_longest_of_its_timeouts(configuration):
     ]
 
 
+def test_semivalues_are_compared_on_some_of_the_seeds(configuration):
+    changed = {"datasets": ["2dplanes", "imagenet100@resnet50"], "n": 60, "seeds": 2}
+    settings = {"knn-shapley": {"k": 3}}
+    plan = Plan.of(configuration({"semivalues": changed, "settings": settings}), ROOT)
+    assert plan.compared_seeds == plan.fact("semivalue_seeds") == plan.seeds[:2]
+    assert plan.files("semivalues:shares") == [
+        f"results/audits/2dplanes/n60/label10/seed{seed}/semivalues/shares.csv"
+        for seed in plan.seeds[:2]
+    ]
+    assert [gap["dataset"] for gap in plan.fact("semivalue_gaps")] == ["imagenet100@resnet50"]
+    assert plan.comparison["settings"]["knn-shapley"] == {"k": 3}
+    assert {"budgets", "reference", "alpha", "laws"} < set(plan.comparison)
+    assert not {"datasets", "n", "corruptions", "seeds"} & set(plan.comparison)
+
+
 def test_the_hash_of_the_configuration_counts_settings_at_their_default(configuration, monkeypatch):
     before = Plan.of(configuration(), ROOT).provenance
     same = configuration({"settings": {"nddv": {"width": 32}}})

@@ -82,6 +82,10 @@ MICRO = {
         },
         "bridge": {"datasets": ["2dplanes"], "points": 2, "sizes": [1.0], "intervals": 4},
     },
+    "semivalues": {
+        **{"datasets": ["2dplanes", "imagenet100@resnet50"], "n": 60, "seeds": 1},
+        **{"budgets": [0.001, 0.3], "reference": {"reliability": 0.9, "seconds": 1}},
+    },
 }
 
 

@@ -9,7 +9,7 @@ from nddv.reporting.catalogue.figures import FIGURES
 
 PARTS = [
     *("detection", "experiments", "sensitivity", "curation", "groups", "scaling", "pictures"),
-    *("claims", "page"),
+    *("semivalues", "claims", "page"),
 ]
 
 

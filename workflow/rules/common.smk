@@ -9,6 +9,7 @@ from nddv.problems.registry import code_hash, split_name, task_of
 from nddv.support import provenance
 from nddv.workflow.configuration import check_configuration
 from nddv.workflow.plan import Plan
+from nddv.workflow.sources import SEMIVALUES
 from nddv.workflow.timings import TIMING
 from nddv.workflow.valuations import ADDRESS, PROBLEM, without
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from nddv.audit.estimators import PERMUTATIONS, PREDICTED, REUSE, TWO_LEVEL
 from nddv.methods.registry import get_method
 
 CHANCE = "chance"
@@ -15,6 +16,10 @@ OTHERS = {
     "random-order": "Random order",
     "zero": "no score: zero",
     "all": EVERY_METHOD,
+    PREDICTED: "Predicted marginals",
+    TWO_LEVEL: "Predicted marginals, corrected",
+    PERMUTATIONS: "Permutations",
+    REUSE: "Maximum sample reuse (MSR)",
 }
 """Of rows that are no methods."""
 

@@ -13,6 +13,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""By which libraries are told how many threads to use."""
+
 
 class Terminated(KeyboardInterrupt):
     """The process was asked to end (SIGTERM); handled like an interruption."""
@@ -64,6 +67,11 @@ def hide_gpus() -> None:
     ``device="auto"`` takes a GPU wherever it sees one.
     """
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
+def use_threads(count: int) -> None:
+    """Let numpy and torch use so many threads; to be called before they are loaded."""
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(count)))
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from nddv.methods.valuation import value_or_gap
 from nddv.problems.problem import Problem
+from nddv.support.jobs import THREAD_VARIABLES
 
 if TYPE_CHECKING:
     from nddv.methods.registry import Method
@@ -42,7 +43,6 @@ SIDE_ROWS = 100
 WARM_UP = (40, 2)  # points and features of a run that is not timed
 SIGNAL = 4.0  # length of the logistic model's direction: five labels in six can be predicted
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 LIBRARY = Path(__file__).parents[2]
 
 

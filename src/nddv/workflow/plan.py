@@ -75,9 +75,15 @@ class Plan(Valuations):
 
     # ------------------------------------------------------------------ paths
 
-    def paths(self, pattern: str, problems: Iterable[Problem]) -> list[str]:
-        """A pattern with the wildcards of `PROBLEM` or `ADDRESS`, for each problem (and seed)."""
-        return unique(pattern.format(**p, seed=seed) for p in problems for seed in self.seeds)
+    def paths(
+        self, pattern: str, problems: Iterable[Problem], seeds: Sequence[int] | None = None
+    ) -> list[str]:
+        """A pattern with the wildcards of `PROBLEM` or `ADDRESS`, for each problem (and seed).
+
+        seeds : all, if None.
+        """
+        chosen = self.seeds if seeds is None else seeds
+        return unique(pattern.format(**p, seed=seed) for p in problems for seed in chosen)
 
     def published(self, table: str) -> str | None:
         """The file of the numbers that the paper prints for a table; None where it prints none."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 EVALUATION = f"results/evaluation/{PROBLEM}"
 AUDIT = f"results/audits/{PROBLEM}"
 AUDIT_OF_SEED = f"results/audits/{ADDRESS}"
+SEMIVALUES = f"{AUDIT_OF_SEED}/semivalues"
 TRAJECTORIES = f"results/trajectories/{ADDRESS}"
 COORDINATES = f"results/kernels/{ADDRESS}"
 
@@ -98,6 +99,10 @@ SOURCES: dict[str, Callable[..., list[str]]] = {
     "audit": _audit,
     "audit_records": lambda plan: _audit(plan, "records"),
     "stability": lambda plan, check: [f"results/audits/stability/{check}.csv"],
+    # estimators of semi-values
+    "semivalues": lambda plan, frame: plan.paths(
+        f"{SEMIVALUES}/{frame}.csv", plan.compared.problems, plan.compared_seeds
+    ),
     # run times
     "timings": lambda plan, table: plan.timings.files(table),
     # one run, drawn
@@ -117,6 +122,8 @@ SOURCES: dict[str, Callable[..., list[str]]] = {
 FACTS: dict[str, Callable[..., Any]] = {
     "gaps": lambda plan: plan.main.gaps,
     "audit_gaps": lambda plan, *parts: [g for part in parts for g in plan.audited[part].gaps],
+    "semivalue_gaps": lambda plan: plan.compared.gaps,
+    "semivalue_seeds": lambda plan: plan.compared_seeds,
     "experiment_gaps": lambda plan, *names: [
         gap
         for experiment in (plan.experiments[name] for name in names)

@@ -18,6 +18,8 @@ from nddv.support.schemas import ConfigurationError
 
 PROBLEM = "{dataset}/n{n}/{corruption}"
 ADDRESS = f"{PROBLEM}/seed{{seed}}"
+OF_PROBLEMS = ("datasets", "n", "corruptions")
+"""What says which problems a part has."""
 OF_LEARNED_WEIGHTS = "meta_"
 """How the settings of learned weights, and of the data that they are learned on, begin."""
 
@@ -92,7 +94,26 @@ class Valuations:
 
     def audit_settings(self, part: str) -> dict[str, Any]:
         """The settings of a part of the audits, without what its problems are."""
-        return without(self.config["audits"][part], "datasets", "n", "corruptions")
+        return without(self.config["audits"][part], *OF_PROBLEMS)
+
+    @cached_property
+    def compared(self) -> Experiment:
+        """The problems on which estimators of semi-values are compared."""
+        entry = self.config["semivalues"]
+        return self.divide(grid_problems({**entry, "n": [entry["n"]]}))
+
+    @property
+    def compared_seeds(self) -> list[int]:
+        """The seeds of these problems: the first of all, since it takes minutes each."""
+        return self.seeds[: self.config["semivalues"]["seeds"]]
+
+    @cached_property
+    def comparison(self) -> dict[str, Any]:
+        """What the comparison is told besides the problem."""
+        entry = self.config["semivalues"]
+        names = unique(name for law in entry["laws"].values() for name in law["methods"])
+        settings = {name: self.settings(name) for name in names}
+        return {**without(entry, *OF_PROBLEMS, "seeds"), "settings": settings}
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
