@@ -61,6 +61,7 @@ def render_page(
             result["flag"].to_numpy() == 1,
             "higher is better" if ordered else "low does not mean bad",
         ),
+        curve=plots.curve(record["curve"]) if "curve" in record else None,
         history=plots.history(history),
         runs=plots.run_looks(history),
         columns=columns[:SHOWN_COLUMNS],

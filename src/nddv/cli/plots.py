@@ -86,6 +86,21 @@ def _bin_count(values: NDArray[np.float64]) -> int:
     return max(8, math.ceil(span / width))
 
 
+def curve(record: Mapping[str, Any]) -> Markup:
+    """The predicted utility by the number of dropped rows, up to a half, and what was measured."""
+    predicted = np.asarray(record["predicted"][: len(record["order"]) // 2 + 1])
+    with mpl.rc_context(STYLE):
+        figure, panel = _panel(WIDTH, HEIGHT, "rows dropped, the lowest first", "utility")
+        panel.plot(predicted, color=BLUE, gid="line")
+        panel.axvline(record["best"], color=INK, linewidth=1, linestyle=(0, (3, 3)))
+        hints = {}
+        for k, (count, found) in enumerate(zip(record["checked"], record["measured"], strict=True)):
+            hints[f"mark-{k}"] = f"without {count} rows: {number(found)}"
+            panel.plot([count], [found], "o", color=RED, gid=f"mark-{k}")
+        panel.set_xlim(0, max(len(predicted) - 1, 1))
+        return _svg(figure, f"Utility by dropped rows; highest at {record['best']}", hints)
+
+
 def history(record: Mapping[str, Sequence[object]]) -> list[tuple[str, Markup]]:
     """One small plot for every recorded number, by epoch; (name, drawing) each.
 

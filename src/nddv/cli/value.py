@@ -10,7 +10,9 @@ import shlex
 import sys
 import time
 import warnings
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
             side[f"X_{kind}"] = encoding.apply(other)
     task = check_task(arguments.task, y)
     readout = arguments.readout or default_readout(task).name
+    _check_curve(arguments, readout)
     notices = [*map(explain, encoding.notices), *caution(task, get_readout(readout))]
     for notice in notices:
         _say(arguments, notice)
@@ -75,6 +78,9 @@ def run(arguments: argparse.Namespace) -> None:
         "settings": _plain(estimator.record_["params"]),  # with what "auto" stood for
         "estimator": _plain({k: v for k, v in estimator.record_.items() if k not in REPEATED}),
     }
+    if arguments.curve:
+        curve = estimator.drop_curve()
+        record["curve"] = {**_plain(asdict(curve)), "best": curve.best}
     texts = {"values": result.to_csv(index=False, lineterminator="\n"), "record": as_json(record)}
     if "page" in outputs:
         from nddv.cli.page import render_page  # loads matplotlib
@@ -87,8 +93,32 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.quiet:
         flagged = record["flag"]["rows"]
         print(f"{len(result)} rows valued in {seconds:.1f} s, {flagged} flagged (lowest values).")
+        if arguments.curve:
+            print(_curve_in_words(record["curve"]))
         for name, file in outputs.items():
             print(f"{name:7}{file}")
+
+
+def _check_curve(arguments: argparse.Namespace, readout: str) -> None:
+    """Refuse, before any work, a curve of values that are in no unit."""
+    if arguments.curve and (readout != "participation" or arguments.meta is None):
+        raise TableError(
+            "--curve is about one run and its utility: give --readout participation and --meta FILE"
+        )
+
+
+def _curve_in_words(curve: Mapping[str, Any]) -> str:
+    """What the curve says of dropping rows."""
+    predicted, best = curve["predicted"], curve["best"]
+    if best == 0:
+        return "No number of dropped rows is predicted to raise the utility."
+    gain = predicted[best] - predicted[0]
+    seen = dict(zip(curve["checked"], curve["measured"], strict=True))
+    actual = seen[best] - predicted[0]
+    return (
+        f"Without the {best} rows of lowest value the utility would rise by {gain:.3g} "
+        f"(predicted); trained again without them, it changes by {actual:+.3g}."
+    )
 
 
 def plan_outputs(arguments: argparse.Namespace) -> dict[str, Path]:

@@ -56,11 +56,14 @@ class Fold(Trained):
         # imported here, so that a new title in the registry is no change of what computes values
         from nddv.dynamics.readouts import get_readout
 
-        read, measure = get_readout(readout).load(), self.utility_of(readout)
-        trained = (
-            self if measure is None else replace(self, aim=replace(self.goal, measure=measure))
-        )
+        read = get_readout(readout).load()
+        derives = self.utility_of(readout) is not None
+        trained = replace(self, aim=self.goal_of(readout)) if derives else self
         return np.asarray(read(trained, tick).numpy(force=True), dtype=np.float64)
+
+    def goal_of(self, readout: str) -> Goal:
+        """What a readout derives here, and on which points."""
+        return replace(self.goal, measure=self.utility_of(readout) or self.goal.measure)
 
     def utility_of(self, readout: str) -> str | None:
         """The utility that a readout derives here; None if it derives none."""

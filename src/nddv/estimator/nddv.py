@@ -8,16 +8,20 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
+from nddv.dynamics.participation import retrain
+from nddv.estimator.folds import single_fold
 from nddv.estimator.results import Fitted, read_out, values_of
 from nddv.estimator.settings import SETTINGS, TASKS, Settings
 from nddv.estimator.together import fit_groups
 from nddv.estimator.validation import check_readout
+from nddv.replay.curves import CHECKS, DropCurve, drop_curve
 from nddv.support.settings import parameters_section
 from nddv.values import Values
 
@@ -98,6 +102,27 @@ class NDDV(Settings, Fitted, BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+    def drop_curve(self, checks: int = CHECKS) -> DropCurve:
+        """The utility of this run when the rows of lowest value are dropped, for every number.
+
+        It is predicted by the participation derivatives, to first order, and checked by training
+        the run again at a few numbers of rows. The model must have one run: the configuration
+        "paper" (that of the readout "participation"), and meta data.
+
+        checks : how often to train again; 0: never.
+        """
+        check_is_fitted(self, "values_")
+        fold = single_fold(self)
+        run, goal = fold.run, fold.goal_of("participation")
+
+        def trained_with(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.array([retrain(run, torch.as_tensor(w).to(run.flat), goal) for w in weights])
+
+        (at,) = trained_with(np.ones((1, len(fold.index))))
+        return drop_curve(
+            self.readout_sensitivities("participation"), float(at), trained_with, checks
+        )
 
     def readout_values(self, readout: str) -> NDArray[np.float64]:
         """Values (n,) under any readout of the same fitted run or runs."""
