@@ -285,10 +285,10 @@ def test_bad_files(folder, capsys, name, content, message):
         (["data.csv", "--target", "y", "--flag", "nan"], "not in [0, 1)"),
         (["data.csv", "--target", "y", "--seed", "-1"], "less than 0"),
         (
-            ["data.csv", "--target", "y", "--readout", "best"],
-            "unknown 'best'; known: terminal, p",
+            ["data.csv", "--target", "y", "--readout", "worth"],
+            "unknown readout 'worth'; known: terminal, p",
         ),
-        (["data.csv", "--target", "y", "--readout", "pth"], "unknown 'pth'; did you mean 'path'?"),
+        (["data.csv", "--target", "y", "--readout", "pth"], "unknown readout 'pth'; did you mean 'path'?"),
         (["data.csv", "--targt", "y"], "unknown option --targt; did you mean '--target'?"),
         (["data.csv", "--target=y", "--tsak=auto"], "unknown option --tsak; did you mean '--task'"),
         (["data.csv", "--target", "y", "--separator", ";;"], "one character"),

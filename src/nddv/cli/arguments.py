@@ -186,7 +186,7 @@ def _readout(text: str) -> str:
     try:
         return get_readout(text).name
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error} (known: {', '.join(READOUTS)})") from None
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _whole(least: int):  # type: ignore[no-untyped-def]  # argparse wants any callable
