@@ -156,6 +156,25 @@ def test_missing_meta_data_are_told_of_where_rows_are_held_out(folder, capsys):
         assert ("run 2 of 2" in page) == held_out
 
 
+def test_a_curve_says_how_many_rows_to_drop(folder, capsys):
+    make_table(30, seed=1).to_csv("meta.csv", index=False)
+    words = ("data.csv", "--target", "y", "--id", "key", "--readout", "participation", "--curve")
+    assert run(*words, "--meta", "meta.csv", "--report", "page.html") == 0
+    curve = json.loads(Path("data.values.json").read_text())["curve"]
+    assert len(curve["predicted"]) == 61
+    assert len(curve["checked"]) == len(curve["measured"]) > 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "How many rows to drop" in page
+    said = capsys.readouterr().out
+    assert "dropped rows" in said or "rows of lowest value" in said
+
+
+@pytest.mark.parametrize("words", [["--readout", "participation"], ["--meta", "data.csv"]])
+def test_a_curve_needs_one_run_and_its_utility(folder, capsys, words):
+    line = fails(capsys, "data.csv", "--target", "y", "--curve", *words)
+    assert "give --readout participation and --meta FILE" in line
+
+
 def test_a_readout_of_another_task_is_refused(folder, capsys):
     line = fails(capsys, "data.csv", "--target", "y", "--drop", "key", "--readout", "residual")
     assert "the readout residual is for regression, but" in line
@@ -288,7 +307,10 @@ def test_bad_files(folder, capsys, name, content, message):
             ["data.csv", "--target", "y", "--readout", "worth"],
             "unknown readout 'worth'; known: terminal, p",
         ),
-        (["data.csv", "--target", "y", "--readout", "pth"], "unknown readout 'pth'; did you mean 'path'?"),
+        (
+            ["data.csv", "--target", "y", "--readout", "pth"],
+            "unknown readout 'pth'; did you mean 'path'?",
+        ),
         (["data.csv", "--targt", "y"], "unknown option --targt; did you mean '--target'?"),
         (["data.csv", "--target=y", "--tsak=auto"], "unknown option --tsak; did you mean '--task'"),
         (["data.csv", "--target", "y", "--separator", ";;"], "one character"),

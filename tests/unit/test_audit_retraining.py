@@ -188,3 +188,19 @@ def test_a_game_may_have_another_utility_than_its_model():
     assert 0 < everyone < 1
     (loss,) = RetrainedGame(fitted()).utilities(np.ones((1, N)))
     assert np.exp(loss) < everyone  # by Jensen's inequality
+
+
+def test_the_curve_of_dropped_rows_is_that_of_retraining():
+    model = fitted(readout="participation")
+    curve = model.drop_curve(checks=3)
+    game = RetrainedGame(model)
+    weights = np.ones((len(curve.checked) + 1, N))
+    for row, count in zip(weights[1:], curve.checked, strict=True):
+        row[curve.order[:count]] = 0.0
+    utilities = game.utilities(weights)
+    assert curve.predicted[0] == pytest.approx(utilities[0])
+    np.testing.assert_allclose(curve.measured, utilities[1:], atol=1e-10)
+    first = -model.sensitivities_[curve.order[0]]
+    assert curve.predicted[1] - curve.predicted[0] == pytest.approx(first)
+    assert curve.best in {0, *curve.checked}
+    assert len(model.drop_curve(checks=0).checked) == 0

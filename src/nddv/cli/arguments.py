@@ -147,9 +147,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     text = "what readouts that replay the run measure on the validation data (default: "
     text += f"{SETTINGS['utility'].default})"
     add("--utility", **_choice("utility"), help=text)
-    text = (
-        "also say what the utility would be without the rows of lowest value, for any "
-    )
+    text = "also say what the utility would be without the rows of lowest value, for any "
     text += "number of rows; the run is trained again a few times to check it. Needs --meta"
     add("--curve", action="store_true", help=text)
     add("--task", **_choice("task"), help="auto (default) decides by the target")
