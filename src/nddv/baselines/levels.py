@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nddv.coalitions.laws import LAWS, Law, beta_shapley_law
-from nddv.coalitions.levels import level_derivatives
+from nddv.coalitions.levels import level_semivalues
 from nddv.coalitions.logistic import LogisticGame
 from nddv.support.settings import Count, Device, Positive, Precision, SmoothUtility, checked
 from nddv.values import NoValues, Values
@@ -94,8 +94,8 @@ def level_values(
         raise NoValues("all training points are of one class: a level has no regression")
     classes = 1 + int(max(np.max(y), np.max(y_valid)))
     game = LogisticGame(X, y, X_valid, y_valid, classes, C, utility, device, dtype)
-    t, weights = law.levels(game.n, nodes)
-    values = np.asarray(weights @ level_derivatives(game, t), dtype=np.float64)
+    t, _ = law.levels(game.n, nodes)
+    values = level_semivalues(game, law, nodes)
     empty, every = game.utilities(np.stack([np.zeros(game.n, bool), np.ones(game.n, bool)]))
     record = {
         "levels": [round(float(level), 6) for level in t],

@@ -20,7 +20,7 @@ from nddv.coalitions.design import Design
 from nddv.coalitions.expansion import LARGEST, Expansion, Moves
 from nddv.coalitions.fits import Fits
 from nddv.coalitions.logistic import LogisticGame
-from nddv.coalitions.measures import measure
+from nddv.coalitions.measures import measure, with_absent
 from nddv.coalitions.newcomers import fits_here, newcomer_logits
 from nddv.coalitions.predict import scores
 from nddv.coalitions.threads import apply, workers
@@ -204,11 +204,7 @@ class Contexts:
     def _utilities(self, expansion: Expansion, moves: Moves) -> NDArray[np.float64]:
         """Utilities (b, U) after changes; absent classes have a logit too, of −inf."""
         logits = expansion.logits(moves)
-        present, classes = expansion.model.present, self.game.n_classes
-        if classes > 2 and len(present) < classes:
-            every = logits.new_full((len(logits), classes, logits.shape[2]), -torch.inf)
-            every[:, present] = logits
-            logits = every
+        logits = with_absent(logits, expansion.model.present, self.game.n_classes)
         return measure(logits, self._design.y_valid, self.utilities).numpy(force=True)
 
     def _scores(self, fits: Fits) -> NDArray[np.float64]:

@@ -29,14 +29,11 @@ from torch import Tensor
 
 from nddv.coalitions.design import Design, Model, Span, gradient, hessian, hessian_blocks
 from nddv.coalitions.newton import SAFE_CHANGE
+from nddv.coalitions.proximal import curvatures, leverages, probabilities, prox, solve_small
 from nddv.coalitions.regressions import spread
 
 LARGEST = 4000
 """Up to this many parameters the whole Hessian is inverted; beyond, its blocks."""
-
-PROX_STEPS = 40
-PROX_CHANGE = 1e-5
-"""The proximal equation is solved when a Newton step changes no logit by more than this."""
 
 REFINING_STEPS = 25
 EXACT = 1e-4
@@ -87,7 +84,7 @@ class Expansion:
         else:
             factor = torch.linalg.cholesky(hessian_blocks(model, own, ones, C))
         inverse = torch.cholesky_inverse(factor)
-        blocks = _blocks(span.X, inverse, len(targets))
+        blocks = leverages(span.X, inverse, len(targets))
         outside = (span.distance.square() / model.penalty)[:, None].expand(-1, len(targets))
         blocks += torch.diag_embed(outside)
         return cls(span, members, targets.T, model, C, inverse, blocks)
@@ -108,12 +105,12 @@ class Expansion:
         logits = self.X @ self.model.theta.T
         a = torch.empty_like(logits)
         own, other = self.members, ~self.members
-        P = _probabilities(logits[own])
+        P = probabilities(logits[own])
         leverage = self.C * self.curvature(P) @ self.blocks[own]
         unit = torch.eye(P.shape[1]).to(P)
-        a[own] = -torch.linalg.solve_ex(unit - leverage, P - self.targets[own])[0]
-        z = _prox(logits[other], self.C * self.blocks[other], self.targets[other])
-        a[other] = _probabilities(z) - self.targets[other]
+        a[own] = -solve_small(unit - leverage, P - self.targets[own])
+        z = prox(logits[other], self.C * self.blocks[other], self.targets[other])
+        a[other] = probabilities(z) - self.targets[other]
         inside = -self.C * self.solve(_outer(a, self.X))
         outside = -self.C / self.model.penalty * a * self.span.distance[:, None]
         squares = (a[:, None] @ self.blocks @ a[:, :, None]).ravel()
@@ -154,7 +151,7 @@ class Expansion:
 
     def curvature(self, P: Tensor) -> Tensor:
         """S (b, K, K) of probabilities (b, K), as much of it as the Hessian has."""
-        return _curvature(P) if len(self.inverse) == 1 else torch.diag_embed(P * (1 - P))
+        return curvatures(P) if len(self.inverse) == 1 else torch.diag_embed(P * (1 - P))
 
     def solve(self, right: Tensor) -> Tensor:
         """H⁻¹ times each of (b, K, q)."""
@@ -193,9 +190,9 @@ class _Path:
     def step(self) -> Tensor:
         """Make one step; squared lengths (b,) in the norm of the Hessian."""
         C, penalty = self.at.C, self.at.model.penalty
-        P = _probabilities(self.logits, dim=1)
+        P = probabilities(self.logits, dim=1)
         z = (self.theta * self.x[:, None]).sum(dim=2) + self.outside * self.distance
-        own_P = _probabilities(z)
+        own_P = probabilities(z)
         a = C * self.sign * (own_P - self.targets)
         slope = C * (P @ self.own - self.own_slope) + _outer(a, self.x)
         slope[..., :-1] += penalty * self.theta[..., :-1]
@@ -203,11 +200,11 @@ class _Path:
         along = (self.at.solve(slope) * self.x[:, None]).sum(dim=2)
         along += beyond * self.distance / penalty
         # The Hessian of the coalition holds a member's curvature where the fit of all members is.
-        where = torch.where(self.sign > 0, own_P, _probabilities(self.first))
+        where = torch.where(self.sign > 0, own_P, probabilities(self.first))
         S = C * self.sign[:, :, None] * self.at.curvature(where)
         unit = torch.eye(P.shape[1]).to(P)
         right = (S @ along[:, :, None])[..., 0]
-        correction = torch.linalg.solve_ex(unit + S @ self.blocks, right)[0]
+        correction = solve_small(unit + S @ self.blocks, right)
         step = self.at.solve(slope - _outer(correction, self.x))
         step_beyond = (beyond - correction * self.distance) / penalty
         now = _Step(step, step_beyond, step @ self.own.T, slope, beyond)
@@ -270,32 +267,9 @@ class _Step:
         return _Step(*(array[rows] for array in vars(self).values()))
 
 
-def _blocks(X: Tensor, inverse: Tensor, K: int) -> Tensor:
-    """G (n, K, K) of points X (n, q)."""
-    if len(inverse) == K:
-        return torch.diag_embed(((X @ inverse) * X).sum(dim=2).T)
-    parts = inverse.view(K, X.shape[1], K, X.shape[1])
-    blocks = X.new_empty(len(X), K, K)
-    for k in range(K):
-        for l in range(k, K):
-            blocks[:, k, l] = blocks[:, l, k] = ((X @ parts[k, :, l]) * X).sum(dim=1)
-    return blocks
-
-
 def _outer(a: Tensor, x: Tensor) -> Tensor:
     """a ⊗ x (b, K, q) of each of (b, K) and (b, q)."""
     return a[:, :, None] * x[:, None]
-
-
-def _probabilities(logits: Tensor, dim: int = -1) -> Tensor:
-    return logits.sigmoid() if logits.shape[dim] == 1 else torch.softmax(logits, dim=dim)
-
-
-def _curvature(P: Tensor) -> Tensor:
-    """S (b, K, K) of probabilities (b, K)."""
-    if P.shape[1] == 1:
-        return (P * (1 - P))[:, :, None]
-    return torch.diag_embed(P) - _outer(P, P)
 
 
 def _variance(P: Tensor, along: Tensor) -> Tensor:
@@ -303,24 +277,3 @@ def _variance(P: Tensor, along: Tensor) -> Tensor:
     if P.shape[1] == 1:
         return (P * (1 - P) * along.square())[:, 0]
     return (P * along.square()).sum(dim=1) - (P * along).sum(dim=1).square()
-
-
-def _prox(start: Tensor, G: Tensor, targets: Tensor) -> Tensor:
-    """Solutions z (b, K) of z + G (p(z) − targets) = start, by Newton's method.
-
-    They minimise ½|z − start|² in the norm of G⁻¹ plus the loss at z, so the safe step lengths of
-    :mod:`nddv.coalitions.regressions` hold.
-    """
-    z, unit = start.clone(), torch.eye(start.shape[1]).to(start)
-    rows = torch.arange(len(z), device=z.device)
-    for _ in range(PROX_STEPS):
-        P = _probabilities(z[rows])
-        gap = z[rows] - start[rows] + (G[rows] @ (P - targets[rows])[:, :, None])[..., 0]
-        step = torch.linalg.solve(unit + G[rows] @ _curvature(P), gap)
-        change = step.abs().amax(dim=1) * (1 if step.shape[1] == 1 else 2)
-        length = torch.where(change <= SAFE_CHANGE, 1.0, torch.log1p(change) / change)
-        z[rows] -= length[:, None] * step
-        rows = rows[change > PROX_CHANGE]
-        if len(rows) == 0:
-            break
-    return z

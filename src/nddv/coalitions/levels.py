@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nddv.coalitions.design import Design, Model, gradient, hessian, times_hessian
+from nddv.coalitions.fields import field_marginals, fits_here
 from nddv.coalitions.laws import NODES, Law
 from nddv.coalitions.logistic import LogisticGame
-from nddv.coalitions.measures import slopes
+from nddv.coalitions.measures import slopes, with_absent
 from nddv.coalitions.threads import workers
 
 DIRECT_SIZE = 1000
@@ -44,9 +45,20 @@ def level_derivatives(game: LogisticGame, levels: NDArray[np.float64]) -> NDArra
 
 
 def level_semivalues(game: LogisticGame, law: Law, nodes: int = NODES) -> NDArray[np.float64]:
-    """Semi-values (n,) of a game as a mean of its derivatives over the levels of a law."""
+    """Semi-values (n,) of a game as a mean over the levels of a law.
+
+    Of marginals in the fields of the levels. Of derivatives instead where a fit has too many
+    parameters for that, and for leave-one-out, where they are the classical influence function.
+    Shapley values sum to U(all) − U(none); what is missing is the same for all points.
+    """
     t, weights = law.levels(game.n, nodes)
-    return np.asarray(weights @ level_derivatives(game, t), dtype=np.float64)
+    finite = law.share != 1.0 and fits_here(game)
+    marginals = field_marginals(game, t) if finite else level_derivatives(game, t)
+    values = np.asarray(weights @ marginals, dtype=np.float64)
+    if law.efficient:
+        empty, every = game.utilities(np.stack([np.zeros(game.n, bool), np.ones(game.n, bool)]))
+        values += (every - empty - values.sum()) / game.n
+    return values
 
 
 def _derivatives(design: Design, model: Model, level: float, utility: str) -> NDArray[np.float64]:
@@ -56,21 +68,12 @@ def _derivatives(design: Design, model: Model, level: float, utility: str) -> ND
     # The engine stops a little before the minimum; one Newton step goes there.
     targets = model.targets(design.y)
     model = model.moved(-solver(gradient(model, design.X, targets, weights, design.C)))
-    slope = _at_classes(slopes(_all_logits(design, model), design.y_valid, utility), model)
+    logits = with_absent(model.theta @ design.V.T, model.present, design.n_classes)
+    slope = _at_classes(slopes(logits, design.y_valid, utility), model)
     adjoint = solver(slope @ design.V)
     residuals = model.probabilities(design.X) - targets
     along = adjoint @ design.X.T
     return np.asarray((-design.C * (residuals * along).sum(dim=0)).numpy(force=True))
-
-
-def _all_logits(design: Design, model: Model) -> Tensor:
-    """Validation logits (K, m) with a row for absent classes too."""
-    logits = model.theta @ design.V.T
-    if design.n_classes == 2 or len(logits) == design.n_classes:
-        return logits
-    every = logits.new_full((design.n_classes, logits.shape[1]), -torch.inf)
-    every[model.present] = logits
-    return every
 
 
 def _at_classes(slope: Tensor, model: Model) -> Tensor:
