@@ -54,6 +54,17 @@ def test_marginals_are_those_of_fits_with_and_without_the_point(monkeypatch, sha
     assert np.corrcoef(found, expected)[0, 1] > 0.995
 
 
+@pytest.mark.parametrize("name", ["probability", "log_likelihood"])
+def test_short_changes_are_expanded(monkeypatch, name):
+    game = LogisticGame(*make_problem(n=400), utility=name)
+    field = field_at(game, np.full(400, 0.7))
+    found = field.marginals(name)
+    monkeypatch.setattr(fields, "SHORT", 0.0)
+    exact = field.marginals(name)
+    assert not np.array_equal(found, exact)
+    np.testing.assert_allclose(found, exact, atol=2e-3 * exact.std())
+
+
 def test_a_class_that_training_lacks_counts_as_never_right():
     X, y, X_valid, y_valid, _ = make_problem(n=60, n_classes=4)
     problem = X, np.where(y == 3, 0, y), X_valid, y_valid, 4

@@ -33,6 +33,9 @@ NEAR = 1e-2
 ROUGH_STEPS = 4
 """A long predicted change goes on until a step is this short, or for so many steps."""
 
+NEARLY = 1e-3
+"""Length of the last step in single precision on the way to a fit."""
+
 LOGITS_TOGETHER = 2**20
 """Validation logits that are in memory at once."""
 
@@ -128,8 +131,10 @@ class Contexts:
             return near, 0
         alike = self._alike(members)
         wanted = np.where(members, alike > 1, alike > 0)
-        wanted &= ~self._measure(rough, rough.predicted(), wanted, False, near)
-        again = self._measure(expansion, expansion.predicted(), wanted, True, far)
+        moves = rough.predicted()
+        wanted &= ~self._measure(rough, moves, wanted, False, near)
+        begin = self._nearly(rough, moves) if rough.span.basis is None else expansion.predicted()
+        again = self._measure(expansion, begin, wanted, True, far)
         if again.any():
             far[again] = self._refitted(members, np.flatnonzero(again), fit)
         near -= self._utilities(rough, rough.still())
@@ -158,7 +163,8 @@ class Contexts:
         utilities: NDArray[np.float64],
     ) -> NDArray[np.bool_]:
         """Write utilities (n, U) of the wanted points, and say where the engine must fit."""
-        asked = torch.as_tensor(wanted).to(moves.rows.device) & moves.length.isfinite()
+        on = torch.as_tensor(wanted).to(moves.rows.device)
+        asked = on[moves.rows] & moves.length.isfinite()
         short = asked & (moves.length <= LONGEST) if not exact else torch.zeros_like(asked)
         again = np.array(wanted)
 
@@ -176,6 +182,13 @@ class Contexts:
             )
             write(refined.take(reached) if exact else refined)
         return again
+
+    def _nearly(self, rough: Expansion, moves: Moves) -> Moves:
+        """Changes that are nearly those of the fits, as far as single precision goes."""
+        points = len(rough.span.V) + int(rough.members.sum())
+        finite = moves.take(moves.length.isfinite())
+        parts = [rough.refined(some, NEARLY)[0] for some in self._chunks(finite, points)]
+        return Moves.join(parts).double()
 
     def _newcomers(
         self,

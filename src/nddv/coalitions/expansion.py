@@ -21,6 +21,7 @@ rougher; refined changes are fits all the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -55,6 +56,15 @@ class Moves:
     def take(self, some: Tensor | slice) -> Moves:
         """The changes by some of these points."""
         return Moves(*(array[some] for array in vars(self).values()))
+
+    @classmethod
+    def join(cls, parts: Sequence[Moves]) -> Self:
+        """The changes of all parts."""
+        return cls(*map(torch.cat, zip(*(vars(part).values() for part in parts), strict=True)))
+
+    def double(self) -> Moves:
+        """The changes in double precision."""
+        return Moves(self.rows, self.inside.double(), self.outside.double(), self.length.double())
 
 
 @dataclass(frozen=True)

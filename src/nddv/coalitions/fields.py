@@ -15,12 +15,13 @@ itself is exact. A few rounds of fits and weights reach the fixed point. At t = 
 without leverage it is the diagonal w = t.
 
 The marginal of a point is the change of the utility from no weight to weight 1 in the field of the
-others: removed by a Newton step, added by the proximal equation, and measured exactly.
+others: removed by a Newton step, added by the proximal equation, and measured exactly (of two
+classes, by an expansion to the second order where both changes are short).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -31,12 +32,15 @@ from torch import Tensor
 
 from nddv.coalitions.design import Design, Model, gradient, hessian
 from nddv.coalitions.logistic import LogisticGame
-from nddv.coalitions.measures import check_smooth, measure, with_absent
+from nddv.coalitions.measures import bends, check_smooth, measure, slopes, with_absent
 from nddv.coalitions.proximal import curvatures, leverages, probabilities, prox, solve_small
 from nddv.coalitions.threads import workers
 
 LARGEST = 2000
 """Most parameters of a fit whose Hessian is inverted here."""
+
+MOST_WORK = 2e10
+"""Most points · parameters²: beyond, products with the inverse would take minutes."""
 
 ROUNDS = 2
 """Times that the weights are set anew."""
@@ -44,13 +48,17 @@ ROUNDS = 2
 LEAST = 1e-3
 """Smallest part of a residual that is left to a member, beyond its weight."""
 
+SHORT = 0.1
+"""Length in the norm of H up to which a change is short."""
+
 NUMBERS_TOGETHER = 2**22
 """Numbers of one array that are in memory at once."""
 
 
 def fits_here(game: LogisticGame) -> bool:
-    """Whether the fits of a game have few enough parameters."""
-    return game.engine.n_logits * (min(game.engine.d, game.n) + 1) <= LARGEST
+    """Whether the fits of a game have few enough parameters for its number of points."""
+    parameters = game.engine.n_logits * (min(game.engine.d, game.n) + 1)
+    return parameters <= LARGEST and game.n * parameters**2 <= MOST_WORK
 
 
 def field_marginals(game: LogisticGame, levels: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -78,6 +86,7 @@ class _Part:
     member: Tensor  # (b, K) residuals with weight 1
     removed: Tensor  # (b, K) a: the change −C H⁻¹(a ⊗ x) takes the weight from the point
     added: Tensor  # (b, K) and this one gives it the weight 1
+    length: Tensor  # (b,) of the longer change, in the norm of H
 
 
 @dataclass(frozen=True)
@@ -111,21 +120,43 @@ class Field:
 
     def marginals(self, utility: str) -> NDArray[np.float64]:
         """U(weight 1) − U(weight 0) of every point (n,), the others as they are."""
-        X, V = self.design.X, self.design.V
+        V = self.design.V
         K, p = self.model.theta.shape
         found = torch.empty_like(self.weights, dtype=torch.float64)
-        here = self.model.theta @ V.T
+        expanded = self._expanded(utility) if K == 1 else None
         for part in self._parts(K * max(len(V), K * p)):
-            some = X[part.rows]
-
-            def measured(a: Tensor, some: Tensor = some) -> Tensor:
-                change = ((a[:, :, None] * some[:, None]).flatten(1) @ self.inverse).view(-1, K, p)
-                logits = here - self.design.C * (change @ V.T)
-                logits = with_absent(logits, self.model.present, self.design.n_classes)
-                return measure(logits, self.design.y_valid, (utility,))[:, 0]
-
-            found[part.rows] = measured(part.added) - measured(part.removed)
+            far = torch.ones_like(self.weights[part.rows], dtype=torch.bool)
+            if expanded is not None:
+                found[part.rows] = expanded(part)
+                far = part.length > SHORT
+            rows = torch.arange(len(self.weights), device=far.device)[part.rows][far]
+            if len(rows):
+                ends = [self._measured(rows, a[far], utility) for a in (part.added, part.removed)]
+                found[rows] = ends[0] - ends[1]
         return found.numpy(force=True)
+
+    def _measured(self, rows: Tensor, a: Tensor, utility: str) -> Tensor:
+        """Utilities (b,) after changes a (b, K) by some points."""
+        design, theta = self.design, self.model.theta
+        right = (a[:, :, None] * design.X[rows][:, None]).flatten(1)
+        changed = theta - design.C * (right @ self.inverse).view(-1, *theta.shape)
+        logits = with_absent(changed @ design.V.T, self.model.present, design.n_classes)
+        return measure(logits, design.y_valid, (utility,))[:, 0]
+
+    def _expanded(self, utility: str) -> Callable[[_Part], Tensor]:
+        """Marginals of points of two classes to the second order of their changes."""
+        design, logits = self.design, self.model.theta @ self.design.V.T
+        V, y, C = design.V, design.y_valid, design.C
+        slope = (slopes(logits, y, utility) @ V)[0]
+        bend = V.T @ (bends(logits, y, utility)[0][:, None] * V)
+
+        def marginals(part: _Part) -> Tensor:
+            along = design.X[part.rows] @ self.inverse
+            curve = ((along @ bend) * along).sum(dim=1)
+            first, last = part.removed[:, 0], part.added[:, 0]
+            return C * (first - last) * (along @ slope) + C**2 / 2 * (last**2 - first**2) * curve
+
+        return marginals
 
     def _parts(self, numbers: int) -> Iterator[_Part]:
         """All points, so many at once that an array of so many numbers a point is not too large."""
@@ -144,4 +175,7 @@ class Field:
             logits = X @ self.model.theta.T - C * (blocks @ removed[:, :, None])[..., 0]
             without = solve_small(own.transpose(1, 2), blocks).transpose(1, 2)
             member = probabilities(prox(logits, C * without, targets)) - targets
-            yield _Part(rows, P - targets, member, removed, removed + solve_small(own, member))
+            added = removed + solve_small(own, member)
+            squares = [(a[:, None] @ blocks @ a[:, :, None]).ravel() for a in (added, removed)]
+            length = C * torch.maximum(*squares).clamp_min(0).sqrt()
+            yield _Part(rows, P - targets, member, removed, added, length)

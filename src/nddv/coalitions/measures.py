@@ -73,6 +73,16 @@ def slopes(logits: Tensor, classes: Tensor, utility: str) -> Tensor:
     return slope * (_log_probabilities(logits, classes) > LOG_FLOOR) / m
 
 
+def bends(logits: Tensor, classes: Tensor, utility: str) -> Tensor:
+    """Second derivatives (1, m) of a utility by logits (1, m) of points of two classes (m,)."""
+    check_smooth(utility)
+    right = _probabilities(logits, classes)
+    bend = right * (1 - right) / logits.shape[-1]
+    if utility == "probability":
+        return (bend * (1 - 2 * right))[None]
+    return (-bend * (_log_probabilities(logits, classes) > LOG_FLOOR))[None]
+
+
 def _log_probabilities(logits: Tensor, classes: Tensor) -> Tensor:
     """Logarithms (..., m) of the probabilities of the classes (m,), in double precision."""
     if logits.shape[-2] == 1:
