@@ -1,4 +1,4 @@
-"""Semi-values by participation level, as methods: a fit and a solve a level, no sampling.
+"""Semi-values by participation level, as methods: a few fits a level, no sampling.
 
 :mod:`nddv.coalitions.levels` has the mathematics and the credit.
 """
@@ -23,18 +23,18 @@ Array = NDArray[Any]
 def shapley_level(
     X: Array, y: Array, X_valid: Array, y_valid: Array, *, nodes: Count = 8, **model: Any
 ) -> Values:
-    """Data Shapley values as the mean derivative over all levels.
+    """Data Shapley values as the mean marginal over all levels.
 
     Parameters
     ----------
-    nodes : levels, where the derivative is taken.
+    nodes : levels, where the marginals are taken.
     model : as in :func:`level_values`.
     """
     return level_values(X, y, X_valid, y_valid, LAWS["shapley"], nodes, **model)
 
 
 def banzhaf_level(X: Array, y: Array, X_valid: Array, y_valid: Array, **model: Any) -> Values:
-    """Data Banzhaf values as the derivative where every point has weight ½."""
+    """Data Banzhaf values as the marginals at the level ½."""
     return level_values(X, y, X_valid, y_valid, LAWS["banzhaf"], 1, **model)
 
 
@@ -50,13 +50,13 @@ def beta_level(
     nodes: Count = 8,
     **model: Any,
 ) -> Values:
-    """Beta(α, β)-Shapley values as a weighted mean derivative over all levels.
+    """Beta(α, β)-Shapley values as a weighted mean marginal over all levels.
 
     Parameters
     ----------
     alpha : weight of small coalitions.
     beta : weight of large coalitions.
-    nodes : levels, where the derivative is taken.
+    nodes : levels, where the marginals are taken.
     model : as in :func:`level_values`.
     """
     return level_values(X, y, X_valid, y_valid, beta_shapley_law(alpha, beta), nodes, **model)

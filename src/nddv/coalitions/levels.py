@@ -1,4 +1,4 @@
-"""Semi-values by participation level: derivatives of a utility where all points have weight t.
+"""Semi-values by participation level: marginals where all points have weight t, or nearly.
 
 With sample weights w the logistic regression has parameters θ(w) and the utility U(w). At the level
 w = t·1 let m_i(t) = ∂U/∂w_i. A random coalition of share t of many points acts nearly like all
@@ -9,6 +9,9 @@ semi-value (:mod:`nddv.coalitions.laws`) becomes a mean over levels:
 
 Implicit differentiation of ∇F = 0 gives ∂θ/∂w_i = −C H⁻¹(r_i ⊗ x_i), so one solve v = H⁻¹∇U serves
 all points: m_i = −C r_i·(v x_i). One fit and one solve a level.
+
+Points of high leverage weigh too much at weight t. :mod:`nddv.coalitions.fields` corrects that, and
+takes finite marginals instead of derivatives, wherever a fit has not too many parameters.
 """
 
 from __future__ import annotations
