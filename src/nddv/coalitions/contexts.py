@@ -26,10 +26,10 @@ from nddv.coalitions.predict import scores
 from nddv.coalitions.threads import apply, workers
 from nddv.support.settings import UTILITIES
 
-LONGEST = 1.0
+LONGEST = 0.6
 """A predicted change that is longer in the norm of the Hessian is fitted instead."""
 
-NEAR = 1e-2
+NEAR = 0.1
 ROUGH_STEPS = 4
 """A long predicted change goes on until a step is this short, or for so many steps."""
 
