@@ -288,7 +288,10 @@ def test_bad_files(folder, capsys, name, content, message):
             ["data.csv", "--target", "y", "--readout", "worth"],
             "unknown readout 'worth'; known: terminal, p",
         ),
-        (["data.csv", "--target", "y", "--readout", "pth"], "unknown readout 'pth'; did you mean 'path'?"),
+        (
+            ["data.csv", "--target", "y", "--readout", "pth"],
+            "'pth'; did you mean 'path'?",
+        ),
         (["data.csv", "--targt", "y"], "unknown option --targt; did you mean '--target'?"),
         (["data.csv", "--target=y", "--tsak=auto"], "unknown option --tsak; did you mean '--task'"),
         (["data.csv", "--target", "y", "--separator", ";;"], "one character"),

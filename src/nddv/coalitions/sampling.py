@@ -36,6 +36,9 @@ GROWTH = 1.5
 COST_OF_ERRORS = 5.0
 """Cost of the errors of all predictions at a coalition, where the predictions cost 1."""
 
+LEAST_WEIGHT = 0.02
+"""Octaves of a smaller probability are drawn from together: their pilots would cost too much."""
+
 PER_REFIT = 0.02
 """Cost of one fit of the engine, where the prediction of all points costs 1."""
 
@@ -141,14 +144,15 @@ def predicted_cells(contexts: Contexts, law: Law) -> list[Cell]:
         Cell("exact", stratum, contexts.exact)
         if stratum.single
         else Cell("predicted", stratum, contexts.predicted)
-        for stratum in octaves(law, contexts.n)
+        for stratum in octaves(law, contexts.n, least=LEAST_WEIGHT)
     ]
 
 
 def corrected_cells(contexts: Contexts, law: Law) -> list[Cell]:
     """Predicted marginals, and beside them their errors at other coalitions: together unbiased."""
     cells = predicted_cells(contexts, law)
-    drawn = (stratum for stratum in octaves(law, contexts.n, factor=4) if not stratum.single)
+    strata = octaves(law, contexts.n, factor=4, least=LEAST_WEIGHT)
+    drawn = [stratum for stratum in strata if not stratum.single]
     return cells + [Cell("errors", s, contexts.errors, COST_OF_ERRORS) for s in drawn]
 
 
