@@ -48,6 +48,11 @@ class Law:
     share: float | None = None
     exponents: tuple[float, float] = (1.0, 1.0)
 
+    @property
+    def efficient(self) -> bool:
+        """Whether the values of all points sum to U(all) − U(none): Shapley's do, no others."""
+        return self.share is None and self.exponents == (1.0, 1.0)
+
     def sizes(self, n: int) -> Array:
         """Probabilities (n + 1,) that 0, …, n of n points take part."""
         k = np.arange(n + 1)

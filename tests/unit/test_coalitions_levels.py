@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from nddv.baselines.levels import level_values, shapley_level
+from nddv.baselines.levels import banzhaf_level, level_values, shapley_level
 from nddv.coalitions import FLOOR, LogisticGame, levels
 from nddv.coalitions.levels import level_derivatives, level_semivalues
 from nddv.laws import LAWS, find_law
@@ -103,12 +103,14 @@ def exact_marginals(game, members):
     return np.where(members, -1, 1) * (utilities[1:] - utilities[0])
 
 
-def test_the_record_has_both_sums():
+def test_shapley_values_are_efficient_and_the_record_tells_what_the_levels_missed():
     values = shapley_level(*make_problem()[:4])
     assert len(values.record["levels"]) == 8
-    assert values.record["sum"] == pytest.approx(values.values.sum())
     total = values.record["utility_all"] - values.record["utility_empty"]
-    assert 0.3 * total < values.record["sum"] < 1.7 * total
+    assert values.values.sum() == pytest.approx(total)
+    assert values.record["sum"] == pytest.approx(total)
+    assert abs(values.record["missed"]) < 2 * total
+    assert banzhaf_level(*make_problem()[:4]).record["missed"] == 0
 
 
 def test_what_has_no_derivative_is_refused():

@@ -60,6 +60,23 @@ def test_octaves_hold_all_sizes_once_with_their_probabilities(name, n):
     ]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_small_octaves_are_joined(name):
+    law = find_law(name)
+    strata = octaves(law, 1000, least=0.02)
+    sizes = np.concatenate([stratum.sizes for stratum in strata])
+    assert len(np.unique(sizes)) == len(sizes)
+    found = np.zeros(1001)
+    for stratum in strata:
+        found[stratum.sizes] = stratum.weight * stratum.shares
+    np.testing.assert_allclose(found, law.sizes(1000), atol=1e-11)
+    drawn = [stratum for stratum in strata if not stratum.single]
+    assert all(stratum.weight >= 0.02 for stratum in drawn[:-1])
+    assert len(strata) <= len(octaves(law, 1000))
+    if name == "shapley":
+        assert [s.sizes[0] for s in strata] == [0, 1, 32, 64, 128, 256, 512, 1000]
+
+
 def test_draws_have_their_sizes_and_favour_no_point():
     stratum = octaves(LAWS["beta"], 20)[4]
     members = stratum.draw(20_000, np.random.default_rng(100))

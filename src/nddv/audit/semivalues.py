@@ -153,7 +153,8 @@ def semivalues(
     contexts = Contexts(game)
     cells = corrected_cells(contexts, mixing) if certify else predicted_cells(contexts, mixing)
     limits = Limits(min(coalitions, most), seconds, reliability)
-    found = sample(cells, np.random.default_rng(random_state), limits)
+    rng = np.random.default_rng(random_state)
+    found = sample(cells, rng, limits, device=game.device)
     ended = "memory" if found.ended == "coalitions" and most < coalitions else found.ended
     record = {
         **found.record(),

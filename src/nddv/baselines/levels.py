@@ -1,4 +1,4 @@
-"""Semi-values by participation level, as methods: a fit and a solve a level, no sampling.
+"""Semi-values by participation level, as methods: a few fits a level, no sampling.
 
 :mod:`nddv.coalitions.levels` has the mathematics and the credit.
 """
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nddv.coalitions.levels import level_derivatives
+from nddv.coalitions.levels import level_semivalues
 from nddv.coalitions.logistic import LogisticGame
 from nddv.laws import LAWS, Law, beta_shapley_law
 from nddv.support.settings import Count, Device, Positive, Precision, SmoothUtility, checked
@@ -23,18 +23,18 @@ Array = NDArray[Any]
 def shapley_level(
     X: Array, y: Array, X_valid: Array, y_valid: Array, *, nodes: Count = 8, **model: Any
 ) -> Values:
-    """Data Shapley values as the mean derivative over all levels.
+    """Data Shapley values as the mean marginal over all levels.
 
     Parameters
     ----------
-    nodes : levels, where the derivative is taken.
+    nodes : levels, where the marginals are taken.
     model : as in :func:`level_values`.
     """
     return level_values(X, y, X_valid, y_valid, LAWS["shapley"], nodes, **model)
 
 
 def banzhaf_level(X: Array, y: Array, X_valid: Array, y_valid: Array, **model: Any) -> Values:
-    """Data Banzhaf values as the derivative where every point has weight ½."""
+    """Data Banzhaf values as the marginals at the level ½."""
     return level_values(X, y, X_valid, y_valid, LAWS["banzhaf"], 1, **model)
 
 
@@ -50,13 +50,13 @@ def beta_level(
     nodes: Count = 8,
     **model: Any,
 ) -> Values:
-    """Beta(α, β)-Shapley values as a weighted mean derivative over all levels.
+    """Beta(α, β)-Shapley values as a weighted mean marginal over all levels.
 
     Parameters
     ----------
     alpha : weight of small coalitions.
     beta : weight of large coalitions.
-    nodes : levels, where the derivative is taken.
+    nodes : levels, where the marginals are taken.
     model : as in :func:`level_values`.
     """
     return level_values(X, y, X_valid, y_valid, beta_shapley_law(alpha, beta), nodes, **model)
@@ -94,12 +94,16 @@ def level_values(
         raise NoValues("all training points are of one class: a level has no regression")
     classes = 1 + int(max(np.max(y), np.max(y_valid)))
     game = LogisticGame(X, y, X_valid, y_valid, classes, C, utility, device, dtype)
-    t, weights = law.levels(game.n, nodes)
-    values = np.asarray(weights @ level_derivatives(game, t), dtype=np.float64)
+    t, _ = law.levels(game.n, nodes)
+    values = level_semivalues(game, law, nodes)
     empty, every = game.utilities(np.stack([np.zeros(game.n, bool), np.ones(game.n, bool)]))
+    # Shapley values sum to U(all) − U(none): what the levels miss is shared equally, and recorded
+    missed = float(every - empty - values.sum()) if law.efficient else 0.0
+    values = values + missed / game.n
     record = {
         "levels": [round(float(level), 6) for level in t],
         "sum": float(values.sum()),
+        "missed": missed,
         "utility_empty": float(empty),
         "utility_all": float(every),
     }

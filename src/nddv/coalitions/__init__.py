@@ -5,7 +5,8 @@
 - :class:`Game`: anything that gives utilities of coalitions. :class:`LogisticGame` is the game of
   the downstream logistic regression.
 - :func:`walk_prefixes`: utilities along orders of the points, for any game.
-- :mod:`~nddv.coalitions.levels`: semi-values from derivatives where all points have one weight.
+- :mod:`~nddv.coalitions.levels`: semi-values from a few weighted fits, one for each share of
+  coalitions; :mod:`~nddv.coalitions.fields` has the weights.
 - :mod:`~nddv.coalitions.contexts`: marginals of all points at a coalition, from its one fit; and
   :mod:`~nddv.coalitions.sampling`: semi-values from them, with standard errors.
 """

@@ -17,20 +17,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nddv.coalitions.design import Design
-from nddv.coalitions.expansion import EXACT, LARGEST, Expansion, Moves
+from nddv.coalitions.expansion import LARGEST, Expansion, Moves
 from nddv.coalitions.fits import Fits
 from nddv.coalitions.logistic import LogisticGame
-from nddv.coalitions.measures import measure
+from nddv.coalitions.measures import measure, with_absent
 from nddv.coalitions.newcomers import fits_here, newcomer_logits
 from nddv.coalitions.predict import scores
 from nddv.coalitions.threads import apply, workers
 from nddv.support.settings import UTILITIES
 
-LONGEST = 1.0
+LONGEST = 0.6
 """A predicted change that is longer in the norm of the Hessian is fitted instead."""
 
-NEAR = 1e-2
-"""Length of the last step of such a fit, where the others are predictions."""
+NEAR = 0.1
+ROUGH_STEPS = 4
+"""A long predicted change goes on until a step is this short, or for so many steps."""
+
+NEARLY = 1e-3
+"""Length of the last step in single precision on the way to a fit."""
 
 LOGITS_TOGETHER = 2**20
 """Validation logits that are in memory at once."""
@@ -71,6 +75,7 @@ class Contexts:
         self.utilities = tuple(utilities or (game.utility,))
         self._columns = [UTILITIES.index(name) for name in self.utilities]
         self._design = Design.of(game)
+        self._rough = self._design.to(torch.float32)
 
     def predicted(self, members: NDArray[np.bool_]) -> Marginals:
         """Predicted marginals at coalitions (B, n)."""
@@ -102,16 +107,17 @@ class Contexts:
         utilities = np.empty((self.n, len(self.utilities)))
         alike = self._alike(members)
         again = np.where(members, alike == 1, alike == 0)
-        on = torch.as_tensor(members, device=self._design.X.device)
-        expansion = self._expansion(members, fit)
+        design = self._design if exact else self._rough
+        on = torch.as_tensor(members, device=design.X.device)
+        expansion = self._expansion(design, members, fit)
         if expansion is None:
             again[:] = True
             here = self._scores(fit)
         else:
             again |= self._measure(expansion, expansion.predicted(), ~again, exact, utilities)
             here = self._utilities(expansion, expansion.still())
-        if members.any() and fits_here(self._design, on):
-            again &= ~self._newcomers(on, ~members & (alike == 0), utilities)
+        if members.any() and fits_here(design, on):
+            again &= ~self._newcomers(design, on, ~members & (alike == 0), utilities)
         if again.any():
             utilities[again] = self._refitted(members, np.flatnonzero(again), fit)
         return np.where(members, -1.0, 1.0)[:, None] * (utilities - here), int(again.sum())
@@ -119,15 +125,20 @@ class Contexts:
     def _errors_at(self, members: NDArray[np.bool_], fit: Fits) -> tuple[NDArray[np.float64], int]:
         """Errors (n, U) of the predictions at one coalition: zero where the engine fits anyway."""
         near, far = np.zeros((2, self.n, len(self.utilities)))
-        expansion = self._expansion(members, fit)
-        if expansion is None:
+        rough = self._expansion(self._rough, members, fit)
+        expansion = self._expansion(self._design, members, fit)
+        if rough is None or expansion is None:
             return near, 0
-        alike, moves = self._alike(members), expansion.predicted()
+        alike = self._alike(members)
         wanted = np.where(members, alike > 1, alike > 0)
-        wanted &= ~self._measure(expansion, moves, wanted, False, near)
-        again = self._measure(expansion, moves, wanted, True, far)
+        moves = rough.predicted()
+        wanted &= ~self._measure(rough, moves, wanted, False, near)
+        begin = self._nearly(rough, moves) if rough.span.basis is None else expansion.predicted()
+        again = self._measure(expansion, begin, wanted, True, far)
         if again.any():
             far[again] = self._refitted(members, np.flatnonzero(again), fit)
+        near -= self._utilities(rough, rough.still())
+        far -= self._utilities(expansion, expansion.still())
         errors = np.where(wanted, np.where(members, -1.0, 1.0), 0.0)[:, None] * (far - near)
         return errors, int(again.sum())
 
@@ -136,12 +147,12 @@ class Contexts:
         y = self.game.y_train
         return np.bincount(y[members], minlength=self.game.n_classes)[y]
 
-    def _expansion(self, members: NDArray[np.bool_], fit: Fits) -> Expansion | None:
+    def _expansion(self, design: Design, members: NDArray[np.bool_], fit: Fits) -> Expansion | None:
         """The expanded fit of a coalition; None if it has no two classes."""
         if len(np.unique(self.game.y_train[members])) < 2:
             return None
-        on = torch.as_tensor(members, device=self._design.X.device)
-        return Expansion.at(self._design, self._design.models(fit)[0], on)
+        on = torch.as_tensor(members, device=design.X.device)
+        return Expansion.at(design, design.models(fit)[0], on)
 
     def _measure(
         self,
@@ -152,7 +163,8 @@ class Contexts:
         utilities: NDArray[np.float64],
     ) -> NDArray[np.bool_]:
         """Write utilities (n, U) of the wanted points, and say where the engine must fit."""
-        asked = torch.as_tensor(wanted).to(moves.rows.device) & moves.length.isfinite()
+        on = torch.as_tensor(wanted).to(moves.rows.device)
+        asked = on[moves.rows] & moves.length.isfinite()
         short = asked & (moves.length <= LONGEST) if not exact else torch.zeros_like(asked)
         again = np.array(wanted)
 
@@ -165,21 +177,34 @@ class Contexts:
             write(some)
         points = len(expansion.span.V) + int(expansion.members.sum())
         for some in self._chunks(moves.take(asked & ~short), points):
-            refined, reached = expansion.refined(some, EXACT if exact else NEAR)
-            write(refined.take(reached))
+            refined, reached = (
+                expansion.refined(some) if exact else expansion.refined(some, NEAR, ROUGH_STEPS)
+            )
+            write(refined.take(reached) if exact else refined)
         return again
 
+    def _nearly(self, rough: Expansion, moves: Moves) -> Moves:
+        """Changes that are nearly those of the fits, as far as single precision goes."""
+        points = len(rough.span.V) + int(rough.members.sum())
+        finite = moves.take(moves.length.isfinite())
+        parts = [rough.refined(some, NEARLY)[0] for some in self._chunks(finite, points)]
+        return Moves.join(parts).double()
+
     def _newcomers(
-        self, members: Tensor, wanted: NDArray[np.bool_], utilities: NDArray[np.float64]
+        self,
+        design: Design,
+        members: Tensor,
+        wanted: NDArray[np.bool_],
+        utilities: NDArray[np.float64],
     ) -> NDArray[np.bool_]:
         """Write utilities (n, U) of the wanted points, each of a new class; say which (n,)."""
         written = np.zeros_like(wanted)
         for label in np.unique(self.game.y_train[wanted]):
             rows = np.flatnonzero(wanted & (self.game.y_train == label))
             points = torch.as_tensor(rows, device=members.device)
-            logits, reached = newcomer_logits(self._design, members, points)
+            logits, reached = newcomer_logits(design, members, points)
             rows = rows[reached.numpy(force=True)]
-            found = measure(logits[reached], self._design.y_valid, self.utilities)
+            found = measure(logits[reached], design.y_valid, self.utilities)
             utilities[rows], written[rows] = found.numpy(force=True), True
         return written
 
@@ -192,11 +217,7 @@ class Contexts:
     def _utilities(self, expansion: Expansion, moves: Moves) -> NDArray[np.float64]:
         """Utilities (b, U) after changes; absent classes have a logit too, of −inf."""
         logits = expansion.logits(moves)
-        present, classes = expansion.model.present, self.game.n_classes
-        if classes > 2 and len(present) < classes:
-            every = logits.new_full((len(logits), classes, logits.shape[2]), -torch.inf)
-            every[:, present] = logits
-            logits = every
+        logits = with_absent(logits, expansion.model.present, self.game.n_classes)
         return measure(logits, self._design.y_valid, self.utilities).numpy(force=True)
 
     def _scores(self, fits: Fits) -> NDArray[np.float64]:

@@ -77,6 +77,10 @@ class Design:
         X, V = (F.pad(axes.points(points), (0, 1), value=1.0) for points in (X, V))
         return cls(X, V, y, y_valid, game.n_classes, game.C, axes)
 
+    def to(self, dtype: torch.dtype) -> Design:
+        """The same points in another precision."""
+        return replace(self, X=self.X.to(dtype), V=self.V.to(dtype), axes=self.axes.to(dtype))
+
     def models(self, fits: Fits) -> list[Model]:
         """Fits in coordinates."""
         coefficients, intercepts = (

@@ -8,8 +8,8 @@ G_i = B_iᵀ H⁻¹ B_i (K, K), a point changes the parameters by δ_i = −C H�
   new point too can be off by orders of magnitude: at θ the point may be far from fitted.)
 - *removed*, i ∈ A: a Newton step, a_i = −(1 − C S_i G_i)⁻¹ r_i.
 
-Further Newton steps with the same H, corrected for the point itself by Woodbury's formula, lead to
-the fits themselves. The length of a change in the norm of H is C √(a_iᵀ G_i a_i).
+Further steps with the same H, corrected for the point itself by Woodbury's formula, lead to the
+fits themselves. The length of a change in the norm of H is C √(a_iᵀ G_i a_i).
 
 With fewer members than features, the Hessian outside their span is the bare penalty. So only the
 span is expanded; of a point outside of it, only the distance from it, and the products of its unit
@@ -21,6 +21,7 @@ rougher; refined changes are fits all the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -29,18 +30,18 @@ from torch import Tensor
 
 from nddv.coalitions.design import Design, Model, Span, gradient, hessian, hessian_blocks
 from nddv.coalitions.newton import SAFE_CHANGE
+from nddv.coalitions.proximal import curvatures, leverages, probabilities, prox, solve_small
 from nddv.coalitions.regressions import spread
 
 LARGEST = 4000
 """Up to this many parameters the whole Hessian is inverted; beyond, its blocks."""
 
-PROX_STEPS = 40
-PROX_CHANGE = 1e-5
-"""The proximal equation is solved when a Newton step changes no logit by more than this."""
-
 REFINING_STEPS = 25
 EXACT = 1e-4
 """A change is a fit when its last step has at most this length in the norm of H."""
+
+SHORT = 0.3
+"""A step of at most this length in the norm of H is safe, whatever it does to the logits."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,15 @@ class Moves:
     def take(self, some: Tensor | slice) -> Moves:
         """The changes by some of these points."""
         return Moves(*(array[some] for array in vars(self).values()))
+
+    @classmethod
+    def join(cls, parts: Sequence[Moves]) -> Self:
+        """The changes of all parts."""
+        return cls(*map(torch.cat, zip(*(vars(part).values() for part in parts), strict=True)))
+
+    def double(self) -> Moves:
+        """The changes in double precision."""
+        return Moves(self.rows, self.inside.double(), self.outside.double(), self.length.double())
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,7 @@ class Expansion:
         else:
             factor = torch.linalg.cholesky(hessian_blocks(model, own, ones, C))
         inverse = torch.cholesky_inverse(factor)
-        blocks = _blocks(span.X, inverse, len(targets))
+        blocks = leverages(span.X, inverse, len(targets))
         outside = (span.distance.square() / model.penalty)[:, None].expand(-1, len(targets))
         blocks += torch.diag_embed(outside)
         return cls(span, members, targets.T, model, C, inverse, blocks)
@@ -105,38 +115,41 @@ class Expansion:
         logits = self.X @ self.model.theta.T
         a = torch.empty_like(logits)
         own, other = self.members, ~self.members
-        P = _probabilities(logits[own])
+        P = probabilities(logits[own])
         leverage = self.C * self.curvature(P) @ self.blocks[own]
         unit = torch.eye(P.shape[1]).to(P)
-        a[own] = -torch.linalg.solve_ex(unit - leverage, P - self.targets[own])[0]
-        z = _prox(logits[other], self.C * self.blocks[other], self.targets[other])
-        a[other] = _probabilities(z) - self.targets[other]
+        a[own] = -solve_small(unit - leverage, P - self.targets[own])
+        z = prox(logits[other], self.C * self.blocks[other], self.targets[other])
+        a[other] = probabilities(z) - self.targets[other]
         inside = -self.C * self.solve(_outer(a, self.X))
         outside = -self.C / self.model.penalty * a * self.span.distance[:, None]
         squares = (a[:, None] @ self.blocks @ a[:, :, None]).ravel()
         rows = torch.arange(len(a), device=a.device)
         return Moves(rows, inside, outside, self.C * squares.clamp_min(0).sqrt())
 
-    def refined(self, moves: Moves, last: float = EXACT) -> tuple[Moves, Tensor]:
+    def refined(
+        self, moves: Moves, last: float = EXACT, steps: int = REFINING_STEPS
+    ) -> tuple[Moves, Tensor]:
         """The changes to the fits themselves, from predicted ones; and where they were reached.
 
         last : length of a step that is the last.
+        steps : at most so many; what is not reached then is where the last step led.
         """
         reached = torch.zeros(len(moves.rows), dtype=torch.bool, device=self.X.device)
         inside, outside = moves.inside.clone(), moves.outside.clone()
         place = torch.arange(len(reached), device=self.X.device)
         path = _Path(self, moves)
-        for _ in range(REFINING_STEPS):
-            left = path.step()
-            done = left.abs() <= last**2  # far below zero there is no way down
-            if done.any():
-                inside[place[done]] = path.theta[done] - self.model.theta
-                outside[place[done]] = path.outside[done]
-                reached[place[done]] = True
-                place = place[~done]
+        for left in range(steps, 0, -1):
+            done = path.step().abs() <= last**2  # far below zero there is no way down
+            reached[place[done]] = True
+            leaving = done if left > 1 else torch.ones_like(done)
+            if leaving.any():
+                inside[place[leaving]] = path.theta[leaving] - self.model.theta
+                outside[place[leaving]] = path.outside[leaving]
+                place = place[~leaving]
                 if len(place) == 0:
                     break
-                path.keep(~done)
+                path.keep(~leaving)
         return Moves(moves.rows, inside, outside, moves.length), reached
 
     def logits(self, moves: Moves) -> Tensor:
@@ -148,7 +161,7 @@ class Expansion:
 
     def curvature(self, P: Tensor) -> Tensor:
         """S (b, K, K) of probabilities (b, K), as much of it as the Hessian has."""
-        return _curvature(P) if len(self.inverse) == 1 else torch.diag_embed(P * (1 - P))
+        return curvatures(P) if len(self.inverse) == 1 else torch.diag_embed(P * (1 - P))
 
     def solve(self, right: Tensor) -> Tensor:
         """H⁻¹ times each of (b, K, q)."""
@@ -159,14 +172,14 @@ class Expansion:
 class _Path:
     """The way of some regressions from predictions to fits.
 
-    Newton's steps with the Hessian of the coalition, corrected for the point that is added or
-    removed by Woodbury's formula, and cut to the safe lengths of
-    :mod:`nddv.coalitions.regressions`.
+    Conjugate gradients in the norm of the Hessian of the coalition, corrected for the point that is
+    added or removed by Woodbury's formula; of lengths by the true curvature along the step, and
+    where a step is long, cut to the safe lengths of :mod:`nddv.coalitions.regressions`.
     """
 
     def __init__(self, at: Expansion, moves: Moves) -> None:
         self.at, self.own = at, at.X[at.members]
-        self.own_targets = at.targets[at.members].T
+        self.own_slope = at.targets[at.members].T @ self.own
         rows = moves.rows
         self.theta, self.outside = at.model.theta + moves.inside, moves.outside
         self.x, self.distance = at.X[rows], at.span.distance[rows, None]
@@ -174,59 +187,94 @@ class _Path:
         self.sign = torch.where(at.members[rows], -1.0, 1.0).to(self.x)[:, None]
         self.first = self.x @ at.model.theta.T
         self.logits = self.theta @ self.own.T
+        self.last: _Step | None = None
 
     def keep(self, rows: Tensor) -> None:
         """Go on with some of the regressions only."""
         per_row = "theta outside x distance targets blocks sign first logits"
         for name in per_row.split():
             setattr(self, name, getattr(self, name)[rows])
+        if self.last is not None:
+            self.last = self.last.take(rows)
 
     def step(self) -> Tensor:
         """Make one step; squared lengths (b,) in the norm of the Hessian."""
         C, penalty = self.at.C, self.at.model.penalty
-        P = _probabilities(self.logits, dim=1)
+        P = probabilities(self.logits, dim=1)
         z = (self.theta * self.x[:, None]).sum(dim=2) + self.outside * self.distance
-        own_P = _probabilities(z)
+        own_P = probabilities(z)
         a = C * self.sign * (own_P - self.targets)
-        slope = C * (P - self.own_targets) @ self.own + _outer(a, self.x)
+        slope = C * (P @ self.own - self.own_slope) + _outer(a, self.x)
         slope[..., :-1] += penalty * self.theta[..., :-1]
         beyond = penalty * self.outside + a * self.distance
         along = (self.at.solve(slope) * self.x[:, None]).sum(dim=2)
         along += beyond * self.distance / penalty
         # The Hessian of the coalition holds a member's curvature where the fit of all members is.
-        where = torch.where(self.sign > 0, own_P, _probabilities(self.first))
+        where = torch.where(self.sign > 0, own_P, probabilities(self.first))
         S = C * self.sign[:, :, None] * self.at.curvature(where)
         unit = torch.eye(P.shape[1]).to(P)
         right = (S @ along[:, :, None])[..., 0]
-        correction = torch.linalg.solve_ex(unit + S @ self.blocks, right)[0]
+        correction = solve_small(unit + S @ self.blocks, right)
         step = self.at.solve(slope - _outer(correction, self.x))
         step_beyond = (beyond - correction * self.distance) / penalty
-        # The true curvature along the step, and the largest change of a difference of logits.
-        along = step @ self.own.T
-        own_along = (step * self.x[:, None]).sum(dim=2) + step_beyond * self.distance
-        squares = step[..., :-1].square().sum(dim=(1, 2)) + step_beyond.square().sum(dim=1)
-        curvature = penalty * squares + C * _variance(P, along).sum(dim=1)
-        curvature += C * self.sign[:, 0] * _variance(own_P[:, :, None], own_along[:, :, None])[:, 0]
-        gain = (step * slope).sum(dim=(1, 2)) + (step_beyond * beyond).sum(dim=1)
-        newton = gain / curvature.clamp_min(torch.finfo(P.dtype).tiny)
-        change = newton * torch.maximum(spread(along), spread(own_along[:, :, None]))
-        length = torch.where(change <= SAFE_CHANGE, 1.0, torch.log1p(change) / change) * newton
-        self.theta = self.theta - length[:, None, None] * step
-        self.logits = self.logits - length[:, None, None] * along
-        self.outside = self.outside - length[:, None] * step_beyond
+        now = _Step(step, step_beyond, step @ self.own.T, slope, beyond)
+        gain = now.gain()
+        if self.last is not None:
+            now.follow(self.last)
+        length = self._length(now, P, own_P, gain)
+        self.theta = self.theta - length[:, None, None] * now.inside
+        self.logits = self.logits - length[:, None, None] * now.along
+        self.outside = self.outside - length[:, None] * now.outside
+        self.last = now
         return gain
 
+    def _length(self, now: _Step, P: Tensor, own_P: Tensor, gain: Tensor) -> Tensor:
+        """By how much (b,) of their steps the regressions go."""
+        penalty, C = self.at.model.penalty, self.at.C
+        own_along = (now.inside * self.x[:, None]).sum(dim=2) + now.outside * self.distance
+        # The true curvature along the step.
+        squares = now.inside[..., :-1].square().sum(dim=(1, 2)) + now.outside.square().sum(dim=1)
+        curvature = penalty * squares + C * _variance(P, now.along).sum(dim=1)
+        curvature += C * self.sign[:, 0] * _variance(own_P[:, :, None], own_along[:, :, None])[:, 0]
+        length = now.gain() / curvature.clamp_min(torch.finfo(P.dtype).tiny)
+        far = torch.nonzero(gain.abs() > SHORT**2).ravel()
+        if len(far):
+            # The largest change of a difference of logits.
+            most = torch.maximum(spread(now.along[far]), spread(own_along[far, :, None]))
+            change = length[far] * most
+            length[far] *= torch.where(change <= SAFE_CHANGE, 1.0, torch.log1p(change) / change)
+        return length
 
-def _blocks(X: Tensor, inverse: Tensor, K: int) -> Tensor:
-    """G (n, K, K) of points X (n, q)."""
-    if len(inverse) == K:
-        return torch.diag_embed(((X @ inverse) * X).sum(dim=2).T)
-    parts = inverse.view(K, X.shape[1], K, X.shape[1])
-    blocks = X.new_empty(len(X), K, K)
-    for k in range(K):
-        for l in range(k, K):
-            blocks[:, k, l] = blocks[:, l, k] = ((X @ parts[k, :, l]) * X).sum(dim=1)
-    return blocks
+
+@dataclass
+class _Step:
+    """A step of some regressions, and the gradients where it begins."""
+
+    inside: Tensor  # (b, K, q) the step against the gradient
+    outside: Tensor  # (b, K)
+    along: Tensor  # (b, K, s) what it changes in the logits of the members
+    slope: Tensor  # (b, K, q) gradient inside the span
+    beyond: Tensor  # (b, K) and outside
+
+    def gain(self) -> Tensor:
+        """Step times gradient (b,)."""
+        return self.times(self.slope, self.beyond)
+
+    def times(self, slope: Tensor, beyond: Tensor) -> Tensor:
+        """Step times another gradient (b,)."""
+        return (self.inside * slope).sum(dim=(1, 2)) + (self.outside * beyond).sum(dim=1)
+
+    def follow(self, last: _Step) -> None:
+        """Conjugate this step to the last one (Polak and Ribière)."""
+        change = self.times(self.slope - last.slope, self.beyond - last.beyond)
+        share = (change / last.gain()).clamp_min(0)
+        self.inside = self.inside + share[:, None, None] * last.inside
+        self.outside = self.outside + share[:, None] * last.outside
+        self.along = self.along + share[:, None, None] * last.along
+
+    def take(self, rows: Tensor) -> _Step:
+        """The steps of some regressions."""
+        return _Step(*(array[rows] for array in vars(self).values()))
 
 
 def _outer(a: Tensor, x: Tensor) -> Tensor:
@@ -234,40 +282,8 @@ def _outer(a: Tensor, x: Tensor) -> Tensor:
     return a[:, :, None] * x[:, None]
 
 
-def _probabilities(logits: Tensor, dim: int = -1) -> Tensor:
-    return logits.sigmoid() if logits.shape[dim] == 1 else torch.softmax(logits, dim=dim)
-
-
-def _curvature(P: Tensor) -> Tensor:
-    """S (b, K, K) of probabilities (b, K)."""
-    if P.shape[1] == 1:
-        return (P * (1 - P))[:, :, None]
-    return torch.diag_embed(P) - _outer(P, P)
-
-
 def _variance(P: Tensor, along: Tensor) -> Tensor:
     """Variances (b, s) of changes (b, K, s) of logits under probabilities (b, K, s)."""
     if P.shape[1] == 1:
         return (P * (1 - P) * along.square())[:, 0]
     return (P * along.square()).sum(dim=1) - (P * along).sum(dim=1).square()
-
-
-def _prox(start: Tensor, G: Tensor, targets: Tensor) -> Tensor:
-    """Solutions z (b, K) of z + G (p(z) − targets) = start, by Newton's method.
-
-    They minimise ½|z − start|² in the norm of G⁻¹ plus the loss at z, so the safe step lengths of
-    :mod:`nddv.coalitions.regressions` hold.
-    """
-    z, unit = start.clone(), torch.eye(start.shape[1]).to(start)
-    rows = torch.arange(len(z), device=z.device)
-    for _ in range(PROX_STEPS):
-        P = _probabilities(z[rows])
-        gap = z[rows] - start[rows] + (G[rows] @ (P - targets[rows])[:, :, None])[..., 0]
-        step = torch.linalg.solve(unit + G[rows] @ _curvature(P), gap)
-        change = step.abs().amax(dim=1) * (1 if step.shape[1] == 1 else 2)
-        length = torch.where(change <= SAFE_CHANGE, 1.0, torch.log1p(change) / change)
-        z[rows] -= length[:, None] * step
-        rows = rows[change > PROX_CHANGE]
-        if len(rows) == 0:
-            break
-    return z

@@ -1,4 +1,4 @@
-"""Semi-values by participation level: derivatives of a utility where all points have weight t.
+"""Semi-values by participation level: marginals where all points have weight t, or nearly.
 
 With sample weights w the logistic regression has parameters θ(w) and the utility U(w). At the level
 w = t·1 let m_i(t) = ∂U/∂w_i. A random coalition of share t of many points acts nearly like all
@@ -9,6 +9,9 @@ semi-value (:mod:`nddv.laws`) becomes a mean over levels:
 
 Implicit differentiation of ∇F = 0 gives ∂θ/∂w_i = −C H⁻¹(r_i ⊗ x_i), so one solve v = H⁻¹∇U serves
 all points: m_i = −C r_i·(v x_i). One fit and one solve a level.
+
+Points of high leverage weigh too much at weight t. :mod:`nddv.coalitions.fields` corrects that, and
+takes finite marginals instead of derivatives, wherever a fit has not too many parameters.
 """
 
 from __future__ import annotations
@@ -19,8 +22,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nddv.coalitions.design import Design, Model, gradient, hessian, times_hessian
+from nddv.coalitions.fields import field_marginals, fits_here
 from nddv.coalitions.logistic import LogisticGame
-from nddv.coalitions.measures import slopes
+from nddv.coalitions.measures import slopes, with_absent
 from nddv.coalitions.threads import workers
 from nddv.laws import NODES, Law
 
@@ -44,9 +48,15 @@ def level_derivatives(game: LogisticGame, levels: NDArray[np.float64]) -> NDArra
 
 
 def level_semivalues(game: LogisticGame, law: Law, nodes: int = NODES) -> NDArray[np.float64]:
-    """Semi-values (n,) of a game as a mean of its derivatives over the levels of a law."""
+    """Semi-values (n,) of a game as a mean over the levels of a law.
+
+    Of marginals in the fields of the levels. Of derivatives instead where a fit has too many
+    parameters for that, and for leave-one-out, where they are the classical influence function.
+    """
     t, weights = law.levels(game.n, nodes)
-    return np.asarray(weights @ level_derivatives(game, t), dtype=np.float64)
+    finite = law.share != 1.0 and fits_here(game)
+    marginals = field_marginals(game, t) if finite else level_derivatives(game, t)
+    return np.asarray(weights @ marginals, dtype=np.float64)
 
 
 def _derivatives(design: Design, model: Model, level: float, utility: str) -> NDArray[np.float64]:
@@ -56,21 +66,12 @@ def _derivatives(design: Design, model: Model, level: float, utility: str) -> ND
     # The engine stops a little before the minimum; one Newton step goes there.
     targets = model.targets(design.y)
     model = model.moved(-solver(gradient(model, design.X, targets, weights, design.C)))
-    slope = _at_classes(slopes(_all_logits(design, model), design.y_valid, utility), model)
+    logits = with_absent(model.theta @ design.V.T, model.present, design.n_classes)
+    slope = _at_classes(slopes(logits, design.y_valid, utility), model)
     adjoint = solver(slope @ design.V)
     residuals = model.probabilities(design.X) - targets
     along = adjoint @ design.X.T
     return np.asarray((-design.C * (residuals * along).sum(dim=0)).numpy(force=True))
-
-
-def _all_logits(design: Design, model: Model) -> Tensor:
-    """Validation logits (K, m) with a row for absent classes too."""
-    logits = model.theta @ design.V.T
-    if design.n_classes == 2 or len(logits) == design.n_classes:
-        return logits
-    every = logits.new_full((design.n_classes, logits.shape[1]), -torch.inf)
-    every[model.present] = logits
-    return every
 
 
 def _at_classes(slope: Tensor, model: Model) -> Tensor:

@@ -41,13 +41,27 @@ def measure(logits: Tensor, classes: Tensor, utilities: Sequence[str] = UTILITIE
     return torch.stack([measured[name] for name in utilities], dim=-1)
 
 
-def slopes(logits: Tensor, classes: Tensor, utility: str) -> Tensor:
-    """Derivatives (K, m) of a utility by logits (K, m) of points of classes (m,)."""
+def with_absent(logits: Tensor, present: Tensor, n_classes: int) -> Tensor:
+    """Logits (..., n_classes, m) with a row of −inf for a class that is not among those present."""
+    if n_classes == 2 or logits.shape[-2] == n_classes:
+        return logits
+    every = logits.new_full((*logits.shape[:-2], n_classes, logits.shape[-1]), -torch.inf)
+    every[..., present, :] = logits
+    return every
+
+
+def check_smooth(utility: str) -> None:
+    """Refuse a utility that changes in steps."""
     if utility not in SMOOTH_UTILITIES:
         raise ValueError(
             f"the utility {utility!r} has no slopes: it changes in steps; "
             f"choose one of {', '.join(SMOOTH_UTILITIES)}"
         )
+
+
+def slopes(logits: Tensor, classes: Tensor, utility: str) -> Tensor:
+    """Derivatives (K, m) of a utility by logits (K, m) of points of classes (m,)."""
+    check_smooth(utility)
     m = logits.shape[-1]
     if len(logits) == 1:
         slope = classes - torch.sigmoid(logits)
@@ -57,6 +71,16 @@ def slopes(logits: Tensor, classes: Tensor, utility: str) -> Tensor:
     if utility == "probability":
         return slope * _probabilities(logits, classes) / m
     return slope * (_log_probabilities(logits, classes) > LOG_FLOOR) / m
+
+
+def bends(logits: Tensor, classes: Tensor, utility: str) -> Tensor:
+    """Second derivatives (1, m) of a utility by logits (1, m) of points of two classes (m,)."""
+    check_smooth(utility)
+    right = _probabilities(logits, classes)
+    bend = right * (1 - right) / logits.shape[-1]
+    if utility == "probability":
+        return (bend * (1 - 2 * right))[None]
+    return (-bend * (_log_probabilities(logits, classes) > LOG_FLOOR))[None]
 
 
 def _log_probabilities(logits: Tensor, classes: Tensor) -> Tensor:

@@ -34,18 +34,23 @@ class Stratum:
         return ranks < sizes[:, None]
 
 
-def octaves(law: Law, n: int, factor: int = 2) -> list[Stratum]:
+def octaves(law: Law, n: int, factor: int = 2, least: float = 0.0) -> list[Stratum]:
     """Sizes 0, 1, 2–3, 4–7, … below n, and n, with their weights under a law.
 
     factor : by which the sizes grow from one stratum to the next.
+    least : weight of a stratum, below which it joins the next one (never 0 or n).
     """
     probabilities = law.sizes(n)
     steps = int(np.log(max(n, 2)) / np.log(factor)) + 2
     starts = [0, *(factor**k for k in range(steps) if factor**k < n), n]
-    strata = []
+    strata, waiting = [], np.arange(0)
     for first, last in zip(starts, [*starts[1:], n + 1], strict=True):
-        sizes = np.arange(first, last)
+        sizes = np.concatenate([waiting, np.arange(first, last)])
         weight = float(probabilities[sizes].sum())
+        if weight < least and first > 0 and last < n:
+            waiting = sizes
+            continue
+        waiting = np.arange(0)
         if weight > NEGLIGIBLE:
             strata.append(Stratum(n, sizes, weight, probabilities[sizes] / weight))
     return strata
