@@ -111,10 +111,8 @@ def reference_marginals(
     -------
     Marginals of each of the U utilities, and estimates by the name of the semi-value.
     """
-    device = contexts.game.device
     estimates = {
-        name: sample(corrected_cells(contexts, LAWS[name]), rng, limits, device=device)
-        for name in SAMPLED
+        name: sample(corrected_cells(contexts, LAWS[name]), rng, limits) for name in SAMPLED
     }
     found = {"deviation": _deviation(estimates["shapley"].cells, loo)}
     for name, estimate in estimates.items():

@@ -153,8 +153,7 @@ def semivalues(
     contexts = Contexts(game)
     cells = corrected_cells(contexts, mixing) if certify else predicted_cells(contexts, mixing)
     limits = Limits(min(coalitions, most), seconds, reliability)
-    rng = np.random.default_rng(random_state)
-    found = sample(cells, rng, limits, device=game.device)
+    found = sample(cells, np.random.default_rng(random_state), limits)
     ended = "memory" if found.ended == "coalitions" and most < coalitions else found.ended
     record = {
         **found.record(),

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from nddv.coalitions.contexts import Contexts, Marginals
 from nddv.coalitions.strata import Stratum, octaves
-from nddv.coalitions.threads import apply, workers
 from nddv.laws import Law
 from nddv.support.wording import InputError
 
@@ -68,8 +67,9 @@ class Cell:
         """Whether one draw is all there is."""
         return self.stratum.single
 
-    def keep(self, found: Marginals) -> None:
-        """Add what was found at more coalitions."""
+    def add(self, count: int, rng: np.random.Generator) -> None:
+        """Draw more coalitions."""
+        found = self.marginals(self.stratum.draw(count, rng))
         self.draws.extend(found.marginals)
         self.refits += int(found.refits.sum())
 
@@ -162,7 +162,6 @@ def sample(
     limits: Limits,
     pilot: int = PILOT,
     batch: int = 8,
-    device: str = "cpu",
 ) -> Estimate:
     """Draw from cells until a limit is reached.
 
@@ -170,58 +169,28 @@ def sample(
     ----------
     pilot : draws of each cell at first, at least 2.
     batch : coalitions that are fitted together.
-    device : of the game; on the CPU batches of several cells run at once.
     """
     if pilot < 2:
         raise ValueError(f"pilot must be at least 2 draws of each octave, got {pilot}")
     start = perf_counter()
-    end = start + limits.seconds
-    first = [(cell, 1 if cell.single else pilot) for cell in cells]
-    done = _draw(first, rng, end, device)
-    if done < len(cells):
-        needed = (perf_counter() - start) / max(done, 1) * len(cells)
-        raise InputError(
-            f"seconds={limits.seconds:g} is too short: the pilot of {pilot} coalitions in each "
-            f"of {len(cells)} octaves of sizes takes about {needed:.1f} s here; allow more",
-            seconds=float(np.ceil(needed)),
-        )
+    for number, cell in enumerate(cells, start=1):
+        cell.add(1 if cell.single else pilot, rng)
+        if perf_counter() - start > limits.seconds and number < len(cells):
+            needed = (perf_counter() - start) / number * len(cells)
+            raise InputError(
+                f"seconds={limits.seconds:g} is too short: the pilot of {pilot} coalitions in each "
+                f"of {len(cells)} octaves of sizes takes about {needed:.1f} s here; allow more",
+                seconds=float(np.ceil(needed)),
+            )
     ended = _ended(cells, limits, start)
     while not ended:
-        _draw(_batches(_allocation(cells, limits), batch), rng, end, device)
+        for cell, count in _allocation(cells, limits):
+            while count > 0 and perf_counter() - start < limits.seconds:
+                cell.add(min(batch, count), rng)
+                count -= batch
         ended = _ended(cells, limits, start)
     values, stderr = _estimate(cells)
     return Estimate(values, stderr, list(cells), perf_counter() - start, ended)
-
-
-def _batches(wanted: Sequence[tuple[Cell, int]], batch: int) -> list[tuple[Cell, int]]:
-    """Numbers of draws in pieces of at most a batch."""
-    return [
-        (cell, min(batch, count - done))
-        for cell, count in wanted
-        for done in range(0, count, batch)
-    ]
-
-
-def _draw(
-    wanted: Sequence[tuple[Cell, int]], rng: np.random.Generator, end: float, device: str
-) -> int:
-    """Draw so often from cells, several of them at once; how many had their turn before the end.
-
-    The coalitions do not depend on how many threads there are. Costly cells come first, so that no
-    thread is left with one of them when the others have nothing more to do.
-    """
-    tasks = sorted(wanted, key=lambda task: -task[0].cost)
-    members = [cell.stratum.draw(count, rng) for cell, count in tasks]
-
-    def turn(number: int) -> Marginals | None:
-        return tasks[number][0].marginals(members[number]) if perf_counter() < end else None
-
-    with workers(device) as threads:
-        found = apply(turn, range(len(tasks)), threads)
-    for (cell, _), marginals in zip(tasks, found, strict=True):
-        if marginals is not None:
-            cell.keep(marginals)
-    return sum(marginals is not None for marginals in found)
 
 
 def _estimate(cells: Sequence[Cell]) -> tuple[Array, Array]:
