@@ -37,6 +37,7 @@ KNOWN_SUFFIXES = r"(?i)(?<=.)(\.(csv|tsv|parquet|pq|gz|bz2|xz|zip|brotli))+\Z"
 
 def run(arguments: argparse.Namespace) -> None:
     """Value the rows of a table and write the result."""
+    _check_curve(arguments)
     outputs = plan_outputs(arguments)
     table = read_table(arguments.data, arguments.separator, arguments.encoding, arguments.na)
     y = read_target(table, arguments.target, arguments.task)
@@ -50,7 +51,6 @@ def run(arguments: argparse.Namespace) -> None:
             side[f"X_{kind}"] = encoding.apply(other)
     task = check_task(arguments.task, y)
     readout = arguments.readout or default_readout(task).name
-    _check_curve(arguments, readout)
     notices = [*map(explain, encoding.notices), *caution(task, get_readout(readout))]
     for notice in notices:
         _say(arguments, notice)
@@ -99,9 +99,10 @@ def run(arguments: argparse.Namespace) -> None:
             print(f"{name:7}{file}")
 
 
-def _check_curve(arguments: argparse.Namespace, readout: str) -> None:
+def _check_curve(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, a curve of values that are in no unit."""
-    if arguments.curve and (readout != "participation" or arguments.meta is None):
+    one_run = arguments.readout == "participation" and arguments.meta is not None
+    if arguments.curve and not one_run:
         raise TableError(
             "--curve is about one run and its utility: give --readout participation and --meta FILE"
         )
