@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from nddv.dynamics.readouts import READOUTS
 from nddv.methods.registry import METHODS
-from nddv.reporting.figures.style import LOOKS, looks_of
+from nddv.reporting.figures.style import OF_READOUTS, looks_of
 
 
 def test_readouts_have_the_look_of_their_entry():
     for name, readout in READOUTS.items():
-        look = LOOKS[f"nddv-{name}"]
+        look = OF_READOUTS[f"nddv-{name}"]
         assert (look.colour, look.style, look.marker) == (
             readout.colour,
             readout.style,

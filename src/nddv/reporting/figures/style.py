@@ -96,14 +96,16 @@ class Look:
         return self.line(marker=self.marker, markerfacecolor=inside, **more)
 
 
+OF_READOUTS = {f"nddv-{r.name}": Look(r.colour, r.style, r.marker) for r in READOUTS.values()}
+
 LOOKS: dict[str, Look] = {
-    **{f"nddv-{r.name}": Look(r.colour, r.style, r.marker) for r in READOUTS.values()},
+    **{m: look for m, look in OF_READOUTS.items() if not READOUTS[m.removeprefix("nddv-")].law},
     "data-oob": Look(COLOURS[5], STYLES[0], "D"),
     "data-oob-trees": Look(COLOURS[3], STYLES[3], "d"),
     "knn-shapley": Look(COLOURS[4], STYLES[4], "v"),
     "small-loss": Look(COLOURS[6], STYLES[1], "x"),
 }
-"""The methods that stand out among many; the last is a control."""
+"""The methods that stand out among many: no semi-values of runs; the last is a control."""
 
 
 def nth(k: int) -> Look:
@@ -117,7 +119,9 @@ def looks_of(methods: Iterable[str], most: int | None = None) -> dict[str, Look]
     known = {method: look for method, look in LOOKS.items() if method in methods}
     if most is not None and len(methods) > most:
         return known
-    taken = {(look.colour, mark) for look in LOOKS.values() for mark in (look.style, look.marker)}
+    known |= {method: OF_READOUTS[method] for method in methods if method in OF_READOUTS}
+    reserved = {**LOOKS, **OF_READOUTS}.values()
+    taken = {(look.colour, mark) for look in reserved for mark in (look.style, look.marker)}
     free = [
         Look(colour, style, marker)
         for (i, style), (j, colour) in product(enumerate(STYLES), enumerate(COLOURS))

@@ -167,7 +167,7 @@ def class_colours(points: pd.DataFrame) -> dict[Any, str]:
 def looks_of_readouts(points: pd.DataFrame) -> dict[str, style.Look]:
     """The methods of the readouts that the points have values of."""
     methods = [f"nddv-{name}" for name in READOUTS if name in points]
-    return {method: style.LOOKS[method] for method in methods}
+    return {method: style.OF_READOUTS[method] for method in methods}
 
 
 def spaced(rows: pd.DataFrame, by: str, k: int) -> list[int]:
