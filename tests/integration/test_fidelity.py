@@ -49,10 +49,9 @@ def test_participation_predicts_retraining_on_real_tables(
     assert fidelity(real_table(dataset), corruption) >= 0.95
 
 
-@pytest.mark.parametrize("dataset", ["2dplanes", "digits"])
-def test_shapley_predicts_sampled_shapley_values_of_the_model(dataset: str) -> None:
-    """Of 25 of 300 points; the report has more points, and the other data sets."""
-    problem, _ = make_problem(dataset, 300, "label10", SEED, SIDE)
+def test_shapley_predicts_sampled_shapley_values_of_the_model() -> None:
+    """Of 25 of 300 points; the report has more points, and other data sets."""
+    problem, _ = make_problem("2dplanes", 300, "label10", SEED, SIDE)
     model = fit(problem, readout="shapley", random_state=SEED)
     rng = np.random.default_rng(SEED)
     points = rng.choice(300, 25, replace=False)
