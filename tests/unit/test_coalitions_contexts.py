@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import drawn
 import numpy as np
 import pytest
 import torch
@@ -16,12 +17,8 @@ from nddv.support.settings import UTILITIES
 SHAPES = [(60, 4, 2), (60, 4, 4), (40, 60, 2), (40, 60, 3)]
 
 
-def make_problem(n=60, d=4, n_classes=2, m=80, seed=100):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n + m, d))
-    signal = X @ rng.standard_normal((d, n_classes)) + rng.gumbel(size=(n + m, n_classes))
-    y = signal.argmax(axis=1)
-    return X[:n], y[:n], X[n:], y[n:], n_classes
+def make_problem(n=60, d=4, n_classes=2):
+    return drawn.make_problem(n, d, n_classes, m=80)
 
 
 def draw(n, sizes, seed=100):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawn import make_problem
 from sklearn.linear_model import LogisticRegression
 
 from nddv.coalitions import LogisticGame, fields
@@ -11,14 +12,6 @@ from nddv.coalitions.design import Design
 from nddv.coalitions.fields import Field, field_marginals
 from nddv.coalitions.levels import level_derivatives, level_semivalues
 from nddv.laws import LAWS
-
-
-def make_problem(n=40, d=3, n_classes=2, m=60, seed=100):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n + m, d))
-    signal = X @ rng.standard_normal((d, n_classes)) + rng.gumbel(size=(n + m, n_classes))
-    y = signal.argmax(axis=1)
-    return X[:n], y[:n], X[n:], y[n:], n_classes
 
 
 def utility(problem, weights, C=1.0):

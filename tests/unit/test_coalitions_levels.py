@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawn import make_problem
 from sklearn.linear_model import LogisticRegression
 
 from nddv.baselines.levels import banzhaf_level, level_values, shapley_level
@@ -13,14 +14,6 @@ from nddv.laws import LAWS, find_law
 from nddv.values import NoValues
 
 UTILITIES = ("probability", "log_likelihood")
-
-
-def make_problem(n=40, d=3, n_classes=2, m=60, seed=100):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n + m, d))
-    signal = X @ rng.standard_normal((d, n_classes)) + rng.gumbel(size=(n + m, n_classes))
-    y = signal.argmax(axis=1)
-    return X[:n], y[:n], X[n:], y[n:], n_classes
 
 
 def utility(problem, weights, name, C=1.0):

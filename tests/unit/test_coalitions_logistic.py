@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawn import make_problem
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss
 
 from nddv.baselines.leave_one_out import leave_one_out
 from nddv.coalitions import FLOOR, LogisticGame, logistic, walk_prefixes
 from nddv.support.settings import UTILITIES
-
-
-def make_problem(n=40, d=3, n_classes=2, m=60, seed=100):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n + m, d))
-    signal = X @ rng.standard_normal((d, n_classes)) + rng.gumbel(size=(n + m, n_classes))
-    y = signal.argmax(axis=1)
-    return X[:n], y[:n], X[n:], y[n:], n_classes
 
 
 def refit(problem, weights, utility, C=1.0):

@@ -166,7 +166,7 @@ class _TimeIsUp(Exception):
 
 
 def _not_drawn(members: NDArray[np.bool_]) -> NoReturn:
-    raise NotImplementedError("orders are walked, coalitions are not drawn")
+    raise TypeError("orders are walked, coalitions are not drawn")
 
 
 def _view(cells: Sequence[Cell], counts: Sequence[int], least: int) -> Seen | None:
