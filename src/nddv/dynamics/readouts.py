@@ -15,13 +15,11 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from nddv.replay.choices import LEVELS
 from nddv.support.wording import pick
 
 PAPER = "Liang et al., Neural Dynamic Data Valuation via Stochastic State-Adjoint Trajectories"
 CLASSIFICATION, REGRESSION = "classification", "regression"
-
-LEVELS = 4
-"""Levels of a semi-value whose law has a density (`nddv.laws`); eight rank no better."""
 
 
 @dataclass(frozen=True)

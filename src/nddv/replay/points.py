@@ -78,12 +78,16 @@ class Points:
         self._check(inputs, "x")
         return inputs
 
-    def first(self) -> list[Tensor]:
-        """All inputs and targets if they are tensors, else the first point: to tell runs apart."""
+    def telling(self) -> list[Tensor]:
+        """What tells these points from others: all inputs and targets, if they are tensors.
+
+        Of a data set, which may not fit in memory, their number and the tensors of the first pair.
+        """
         if self.y is not None:
             return [self.X, self.y]
         x, y = self.take(torch.zeros(1, dtype=torch.long))
-        return [part for part in (x, y) if isinstance(part, Tensor)]
+        pair = [part for part in (x, y) if isinstance(part, Tensor)]
+        return [torch.tensor(len(self)), *pair]
 
     def _tensor(self, values: Any) -> Tensor:
         if not isinstance(values, Tensor):

@@ -15,10 +15,9 @@ from tqdm import tqdm
 
 from nddv.laws import Law, find_law
 from nddv.replay.checks import check_module, check_program
-from nddv.replay.choices import OPTIMIZERS, SCHEDULES
+from nddv.replay.choices import LEVELS, OPTIMIZERS, SCHEDULES
 from nddv.replay.curves import CHECKS, DropCurve, drop_curve
 from nddv.replay.engine import State, checkpoint_interval, run_from
-from nddv.replay.goals import Goal, Predict, Utility, measure_of, name_of
 from nddv.replay.modules import (
     LOSSES,
     Loss,
@@ -28,8 +27,9 @@ from nddv.replay.modules import (
 )
 from nddv.replay.optimizers import Optimizer
 from nddv.replay.points import Points
+from nddv.replay.questions import Predict, Question, Utility, measure_of, name_of
 from nddv.replay.states import Kept, Stored, digest
-from nddv.replay.trained import Trained
+from nddv.replay.trained import TrainedModule
 from nddv.support.measuring import versions
 from nddv.support.provenance import config_hash
 from nddv.support.settings import (
@@ -46,9 +46,6 @@ from nddv.support.wording import pick
 from nddv.values import Values
 
 Array = NDArray[np.float64]
-
-LEVELS = 4
-"""Levels of a semi-value whose law has a density."""
 
 GROUPS = 8
 """Groups of points without which the module is trained again, to check its values."""
@@ -175,7 +172,7 @@ class Replay:
                 last = run_from(program, start, like.new_ones(len(data)), steps, keep)
         _check_finite(last, self.learning_rate)
         calm = Parameters(deepcopy(self.module).eval())
-        self._run = Trained(program, states, last.flat, calm)
+        self._run = TrainedModule(program, states, last.flat, calm)
         self.module_ = calm.copied(last.flat)
         return self
 
@@ -195,8 +192,8 @@ class Replay:
         trust : groups of points without which to train again, to see how far the values can be
             trusted; ``record["trust"]`` has what was seen. 0: none.
         """
-        goal = self._goal(X_valid, y_valid, utility)
-        return self._valued(goal, find_law("loo"), 1, trust, utility=name_of(utility))
+        question = self._question(X_valid, y_valid, utility)
+        return self._valued(question, find_law("loo"), 1, trust, utility=name_of(utility))
 
     def semivalues(
         self,
@@ -211,8 +208,10 @@ class Replay:
         law : "shapley", "banzhaf", "beta(4,1)" and so on (`nddv.laws`), in the game of training on
             coalitions; each level is a run of its own, with its replay.
         """
-        goal = self._goal(X_valid, y_valid, utility)
-        return self._valued(goal, find_law(law), levels, 0, utility=name_of(utility), semivalue=law)
+        question = self._question(X_valid, y_valid, utility)
+        return self._valued(
+            question, find_law(law), levels, 0, utility=name_of(utility), semivalue=law
+        )
 
     def explain(self, x: Any, target: Any = None, trust: int = 0) -> Values:
         """Which training points made a prediction: derivatives of it by their weights.
@@ -228,16 +227,16 @@ class Replay:
         program = self._trained().program
         inputs = program.data.as_inputs(x)
 
-        def goal(predict: Predict) -> Tensor:
+        def question(predict: Predict) -> Tensor:
             outputs = predict(inputs)
             if program.loss is not cross_entropy:
                 return outputs.reshape(len(outputs), -1).sum(1).mean()
             given = outputs.argmax(1) if target is None else torch.as_tensor(target).reshape(-1)
             return -cross_entropy(outputs, given.to(outputs.device)).mean()
 
-        return self._valued(goal, find_law("loo"), 1, trust, explains="a prediction")
+        return self._valued(question, find_law("loo"), 1, trust, explains="a prediction")
 
-    def derivatives(self, function: Goal) -> Array:
+    def derivatives(self, function: Question) -> Array:
         """d f/dw (n,) of any function of the trained module.
 
         function : is called with the module in evaluation mode (inputs -> outputs), and gives a
@@ -263,32 +262,34 @@ class Replay:
         values : of `values`, with the same validation points and utility.
         checks : how often the module is trained again; 0: never.
         """
-        trained, goal = self._trained(), self._goal(X_valid, y_valid, utility)
+        trained, question = self._trained(), self._question(X_valid, y_valid, utility)
         at = values.record["utility_at"]
-        return drop_curve(values.values, at, lambda w: trained.utilities(goal, w), checks)
+        return drop_curve(values.values, at, lambda w: trained.utilities(question, w), checks)
 
-    def _valued(self, goal: Goal, law: Law, levels: int, trust: int, **about: Any) -> Values:
+    def _valued(
+        self, question: Question, law: Law, levels: int, trust: int, **about: Any
+    ) -> Values:
         """Values by the levels of a law, with their record."""
         start, trained = time.perf_counter(), self._trained()
         # AdamW divides the scale of gradients away, so that most happens at the smallest levels
         smooth = self.optimizer == "sgd"
         t, weights = law.quadrature(levels) if smooth else law.levels(trained.n, levels)
         with self._bar(len(t) * trained.program.steps, "replaying") as bar:
-            derivatives = [trained.derivatives(goal, level, bar.update) for level in t]
+            derivatives = [trained.derivatives(question, level, bar.update) for level in t]
         with torch.no_grad():
-            at = float(trained.value(goal, trained.flat))
+            at = float(trained.value(question, trained.flat))
         values = np.asarray(weights @ np.stack(derivatives))
         record = {"method": "replay", **about, "levels": t.tolist(), "utility_at": at}
         record |= {"seconds": round(time.perf_counter() - start, 4), "settings": self._settings()}
         record["versions"] = versions()
         if trust:
-            seen = trained.trust(values, goal, trust)
+            seen = trained.trust(values, question, trust)
             record["trust"] = seen.as_record()
             if self.progress:
                 tqdm.write(str(seen))
         return Values(values, record=record)
 
-    def _goal(self, X: Any, y: Any, utility: Utility) -> Goal:
+    def _question(self, X: Any, y: Any, utility: Utility) -> Question:
         """A utility as a function of the module."""
         program = self._trained().program
         points = Points(X, y, "validation points", program.data.dtype, program.data.device)
@@ -296,8 +297,8 @@ class Replay:
         measure = measure_of(utility, program.loss)
         return lambda predict: measure(predict(x), targets)
 
-    def _trained(self) -> Trained:
-        trained: Trained | None = getattr(self, "_run", None)
+    def _trained(self) -> TrainedModule:
+        trained: TrainedModule | None = getattr(self, "_run", None)
         if trained is None:
             raise ValueError("the module is not trained: call fit first")
         return trained
@@ -320,7 +321,7 @@ class Replay:
         if self.folder is None:
             return Kept(every)
         about = {"steps": program.steps, "every": every, "settings": config_hash(self._settings())}
-        about |= {"parameters": digest(flat), "points": digest(*program.data.first())}
+        about |= {"parameters": digest(flat), "points": digest(*program.data.telling())}
         return Stored(self.folder, every, about, flat)
 
     def _settings(self) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from nddv.replay.engine import Tick, replay, run_from
-from nddv.replay.goals import Goal
 from nddv.replay.modules import FINAL, ModuleProgram, Parameters, repeatable
+from nddv.replay.questions import Question
 from nddv.replay.seeds import derive
 from nddv.replay.states import Kept, Stored
 from nddv.replay.trust import Trust, random_groups, smoothness
@@ -25,7 +25,7 @@ PROBES = 256
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedModule:
     """A run that has been trained with weights of one.
 
     Attributes
@@ -46,12 +46,14 @@ class Trained:
         """How many points it was trained on."""
         return len(self.program.data)
 
-    def value(self, goal: Goal, flat: Tensor) -> Tensor:
+    def value(self, question: Question, flat: Tensor) -> Tensor:
         """A function of the module with these parameters."""
         with repeatable(derive(self.program.seed, FINAL), flat.device):
-            return torch.as_tensor(goal(lambda x: self.calm.call(flat, x)))
+            return torch.as_tensor(question(lambda x: self.calm.call(flat, x)))
 
-    def derivatives(self, goal: Goal, level: float = 1.0, tick: Tick = lambda steps: None) -> Array:
+    def derivatives(
+        self, question: Question, level: float = 1.0, tick: Tick = lambda steps: None
+    ) -> Array:
         """Derivatives (n,) of a function of the module by weights, where all of these are a level.
 
         A level below one is a run of its own.
@@ -64,7 +66,7 @@ class Trained:
                 last = run_from(program, self.states[0], weights, program.steps, states.keep).flat
         end = last.detach().clone().requires_grad_()
         with torch.enable_grad():
-            value = self.value(goal, end)
+            value = self.value(question, end)
             if value.ndim or not value.requires_grad:
                 raise ValueError(
                     "the function must give one number that depends on the module's outputs by "
@@ -86,12 +88,12 @@ class Trained:
         with torch.no_grad():
             return run_from(self.program, self.states[0], w, self.program.steps).flat
 
-    def utilities(self, goal: Goal, weights: Array) -> Array:
+    def utilities(self, question: Question, weights: Array) -> Array:
         """A function of the module (B,) after training with weights (B, n)."""
         with torch.no_grad():
-            return np.array([float(self.value(goal, self.trained_with(w))) for w in weights])
+            return np.array([float(self.value(question, self.trained_with(w))) for w in weights])
 
-    def trust(self, values: Array, goal: Goal, groups: int) -> Trust:
+    def trust(self, values: Array, question: Question, groups: int) -> Trust:
         """Values (n,) of a function held against training without groups of points."""
         rng = np.random.default_rng([self.program.seed, TRUST])
         x = self.program.data.take(torch.arange(min(self.n, PROBES)))[0]
@@ -103,6 +105,6 @@ class Trained:
 
         dropped = random_groups(self.n, groups, rng)
         with torch.no_grad():
-            at = float(self.value(goal, self.flat))
-        actual = self.utilities(goal, np.where(dropped, 0.0, 1.0)) - at
+            at = float(self.value(question, self.flat))
+        actual = self.utilities(question, np.where(dropped, 0.0, 1.0)) - at
         return Trust(-(dropped @ values), actual, smoothness(outputs, self.n, rng))

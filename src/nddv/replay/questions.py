@@ -12,7 +12,7 @@ from nddv.replay.modules import Loss, cross_entropy
 Predict = Callable[[Any], Tensor]
 """The trained module in evaluation mode: inputs -> outputs."""
 
-Goal = Callable[[Predict], Tensor]
+Question = Callable[[Predict], Tensor]
 """A number that depends on outputs of the module."""
 
 Utility = str | Callable[[Tensor, Tensor], Tensor]
