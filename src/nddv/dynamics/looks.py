@@ -12,6 +12,7 @@ cancel it. With the average, training can take larger steps. Regression takes th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -51,11 +52,19 @@ def crowded(rows: Rows) -> bool:
     return len(rows) < ROWS_PER_COLUMN * rows.inputs.columns
 
 
+@dataclass(frozen=True)
+class Glance:
+    """Models as they look: parameters (K, P), and the S aggregates that drive the rows, (K, W)."""
+
+    flat: Tensor
+    aggregates: Sequence[Tensor]
+
+
 class Looks:
     """Means over the looks so far.
 
     costs: (K, n) terminal costs Φ_i; residuals: (K, n) of regression, else empty; likelihood:
-    (n,) of the observed labels, also over the runs.
+    (n,) of the observed labels, also over the runs; glances: what looked, for other rows.
     """
 
     def __init__(self, like: Tensor, runs: int, n: int, loss: str):
@@ -63,10 +72,12 @@ class Looks:
         self.costs = like.new_zeros((runs, n), dtype=torch.float64)
         self.residuals = torch.zeros_like(self.costs) if self.regression else self.costs[:, :0]
         self.likelihood = like.new_zeros(n, dtype=torch.float64)
+        self.glances: list[Glance] = []
 
     def take(self, flow: Flow, flat: Tensor, rows: Rows, y: Tensor, shares: Tensor) -> None:
         """Add a look with parameters (K, P) at all rows, whose shares in μ are (n,)."""
-        looked = look(flow, flat, rows, y, self.loss, shares)
+        self.glances.append(glance(flow, flat, rows, shares))
+        looked = look(flow, self.glances[-1], rows, y, self.loss)
         # of an end only what is needed is kept: its gradients are many
         parts = [(end.costs, end.residuals[..., 0]) for end in looked]
         costs, residuals = (torch.cat(part, -1).double() for part in zip(*parts, strict=True))
@@ -87,24 +98,43 @@ class Looks:
         return (TRUST_ALL * self.likelihood).clamp_max(1.0)
 
 
-def look(
-    flow: Flow, flat: Tensor, rows: Rows, y: Tensor, loss: str, shares: Tensor
-) -> Iterator[Terminal]:
-    """What K models with parameters (K, P) say of rows, chunk by chunk, without noise.
+def glance(flow: Flow, flat: Tensor, rows: Rows, shares: Tensor) -> Glance:
+    """K models with parameters (K, P), ready to look at rows.
 
-    The aggregate is that of at most `DRIVING` rows, evenly spaced, with their shares v_i.
+    The aggregate is that of at most `DRIVING` training rows, evenly spaced, with their shares v_i.
     """
-    params = flow.unpack(flat)
     n = len(rows)
     chosen = torch.linspace(0, n - 1, min(n, DRIVING), dtype=torch.float64).round().long()
     chosen = chosen.to(flat.device)
     mass = shares[chosen].expand(len(flat), -1)
-    aggregates = _move(flow, params, rows.take(chosen), mass=mass).aggregates
-    for start in range(0, n, CHUNK):
-        c = slice(start, min(start + CHUNK, n))
-        path = _move(flow, params, rows.take(c), aggregates=aggregates)
-        targets = y[c].expand(len(flat), -1)
+    path = _move(flow, flow.unpack(flat), rows.take(chosen), mass=mass)
+    return Glance(flat.clone(), path.aggregates)
+
+
+def look(flow: Flow, seen: Glance, rows: Rows, y: Tensor, loss: str) -> Iterator[Terminal]:
+    """What K models say of rows, chunk by chunk, without noise."""
+    params = flow.unpack(seen.flat)
+    for start in range(0, len(rows), CHUNK):
+        c = slice(start, min(start + CHUNK, len(rows)))
+        path = _move(flow, params, rows.take(c), aggregates=seen.aggregates)
+        targets = y[c].expand(len(seen.flat), -1)
         yield terminal(params.head, path.states[-1], targets, loss)
+
+
+@torch.no_grad()
+def class_scores(flow: Flow, glances: Sequence[Glance], rows: Rows) -> Tensor:
+    """Mean log-probability of every class for any rows, (m, C), over looks and models.
+
+    Where a row was trained on with label y, the score of y is its `path`, since looks weigh here as
+    they do there.
+    """
+    y = torch.zeros(len(rows), dtype=torch.long, device=glances[0].flat.device)
+    total = torch.zeros(len(rows), flow.outputs, dtype=torch.float64, device=y.device)
+    for count, seen in enumerate(glances, start=1):
+        ends = look(flow, seen, rows, y, "cross_entropy")
+        scores = torch.cat([end.outputs.log_softmax(-1).double().mean(0) for end in ends])
+        total.lerp_(scores, 2.0 / (count + 1))
+    return total
 
 
 def _move(

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nddv.dynamics.adjoint import Batch, BatchGradient, batch_gradient
 from nddv.dynamics.flow import Flow
+from nddv.dynamics.looks import Glance
 from nddv.dynamics.population import Scores, score
 from nddv.dynamics.reweighting import WeightMap
 from nddv.dynamics.rows import Rows
@@ -37,7 +38,8 @@ class Run:
     flat: ψ^K; theta: θ^K; signals: (n,) terminal cost q_i of every point at its latest visit;
     trust: (n,) self-weights of the costs; path, residuals: (n,) minus the costs, and residuals,
     over the looks (`nddv.dynamics.looks`); visit_weights: per training step, (B,) weights of its
-    batch; checkpoints: states along the run. `history` has one row per finished epoch.
+    batch; checkpoints: states along the run; glances: how its model looked at the points, for all
+    members. `history` has one row per finished epoch.
     """
 
     flow: Flow
@@ -53,6 +55,7 @@ class Run:
     residuals: Tensor
     visit_weights: list[Tensor] = field(default_factory=list)
     checkpoints: list[State] = field(default_factory=list)
+    glances: list[Glance] = field(default_factory=list)
     history: list[dict[str, float]] = field(default_factory=list)
 
     @property

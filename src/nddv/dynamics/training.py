@@ -167,6 +167,7 @@ class _Stack:
             looks.take(first.flow, flat, first.data.rows, first.data.y, first.shares())
             for k, run in enumerate(group):
                 run.path, run.residuals = -looks.costs[k], looks.residuals[k]
+                run.glances = looks.glances
         self.reweighting.look(self.looks[0][0])
         for run in self.runs:
             run.trust = self.reweighting.trust

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nddv.dynamics.flow import Flow
+from nddv.dynamics.looks import class_scores
 from nddv.dynamics.reading import LayerTrace, Trained
+from nddv.dynamics.rows import Rows
 from nddv.dynamics.runs import Data, Run
 from nddv.dynamics.schedule import Training
 from nddv.dynamics.training import Observer, train_together
@@ -60,6 +62,12 @@ class Fold(Trained):
         derives = self.utility_of(readout) is not None
         trained = replace(self, aim=self.goal_of(readout)) if derives else self
         return np.asarray(read(trained, tick).numpy(force=True), dtype=np.float64)
+
+    def class_scores(self, x: Any) -> NDArray[np.float64]:
+        """Mean log-probability of every class (m, C) for rows of a checked matrix, or for Rows."""
+        first = self.runs[0]
+        rows = x if isinstance(x, Rows) else first.data.rows.like(x)
+        return np.asarray(class_scores(first.flow, first.glances, rows).numpy(force=True))
 
     def goal_of(self, readout: str) -> Goal:
         """What a readout derives here, and on which points."""

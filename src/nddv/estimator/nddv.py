@@ -20,7 +20,7 @@ from nddv.estimator.folds import single_fold
 from nddv.estimator.results import Fitted, read_out, values_of
 from nddv.estimator.settings import SETTINGS, TASKS, Settings
 from nddv.estimator.together import fit_groups
-from nddv.estimator.validation import check_readout
+from nddv.estimator.validation import check_features, check_readout
 from nddv.replay.curves import CHECKS, DropCurve, drop_curve
 from nddv.support.settings import parameters_section
 from nddv.values import Values
@@ -123,6 +123,22 @@ class NDDV(Settings, Fitted, BaseEstimator):
         return drop_curve(
             self.readout_sensitivities("participation"), float(at), trained_with, checks
         )
+
+    def class_scores(self, X: Any) -> NDArray[np.float64]:
+        """Mean log-probability of every class along the training, (m, C), for any rows.
+
+        X: (m, d) as in `fit`. The score of a label, less the mean of `sensitivities_`, compares
+        with the values of the readout "path". Rows that were trained on are known to the model.
+        """
+        check_is_fitted(self, "values_")
+        if self.task_ != "classification":
+            raise ValueError("the targets of a regression have no classes to score")
+        columns = getattr(self, "feature_names_in_", None)
+        x = check_features(X, "X", None if columns is None else list(columns))
+        if x.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {x.shape[1]} features, but the model {self.n_features_in_}")
+        scores = [fold.class_scores(x) for fold in self.folds_]
+        return np.asarray(np.mean(scores, axis=0))
 
     def readout_values(self, readout: str) -> NDArray[np.float64]:
         """Values (n,) under any readout of the same fitted run or runs."""

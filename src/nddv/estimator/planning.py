@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,7 @@ from nddv.estimator.validation import (
     standardise_targets,
 )
 from nddv.replay.engine import checkpoint_interval
+from nddv.replay.seeds import derive
 from nddv.support.stored import StoredRows
 from nddv.support.wording import InputError, InputWarning
 
@@ -38,6 +39,7 @@ NO_META = (
     "no meta data: {fraction:.0%} of the rows are held out to stand for them, and a second run "
     "values those rows; if you have rows that you trust, give them as meta data"
 )
+HELD_OUT = 101  # address of the seeds of models that hold rows out
 KEEP_ALL_LIMIT = 512e6  # bytes of training states that "auto" keeps for a replay
 
 
@@ -142,6 +144,27 @@ def plan_fit(
         parts = [(train, meta)]
     folds = [_plan_fold(settings, *part, valid or part[1], targets, seed) for part in parts]
     return Plan(settings, seed, targets, x.shape[1], columns, folds)
+
+
+def plan_without(
+    settings: Settings, X: Any, y: Any, held_out: Sequence[NDArray[np.intp]]
+) -> list[tuple[FoldPlan, Rows]]:
+    """A model for each set of held-out rows, trained on all others; and the rows held out.
+
+    The classes are those of all rows. Each model has draws of its own.
+    """
+    settings = resolved(settings)
+    x = check_features(X, "X")
+    labels = check_targets(y, x.shape[0], "y", "X")
+    targets = Targets.of(labels, "classification")
+    codes, rows = targets.code(labels, "y"), np.arange(x.shape[0])
+    plans = []
+    for k, held in enumerate(held_out):
+        index = np.setdiff1d(rows, held)
+        seed = derive(int(settings.random_state or 0), HELD_OUT, k)
+        plan = _plan_fold(settings, Part(x, codes[index], index), None, None, targets, seed)
+        plans.append((plan, plan.data.rows.like(x, held)))
+    return plans
 
 
 def _holds_out(settings: Settings, valid: Part | None) -> bool:
