@@ -18,6 +18,7 @@ from nddv.baselines.neighbours import knn_shapley
 from nddv.baselines.oob import data_oob, data_oob_trees
 from nddv.baselines.out_of_fold import boosting, boosting_slow, logistic_out_of_fold
 from nddv.baselines.transport import lava
+from nddv.baselines.typicality import typicality
 from nddv.baselines.volume import volume_shapley
 from nddv.values import NoValues, Values
 
@@ -37,6 +38,7 @@ RULES = {
     "in_run-2": (in_run_shapley, {"order": 2}),
     "lossval": (lossval, {"epochs": 2}),
     "dvrl": (dvrl, {"rl_epochs": 20}),
+    "typicality": (typicality, {"references": 20}),
     "volume": (volume_shapley, {"max_permutations": 5}),
     "eigen_value": (eigen_value, {}),
     "singular_lava": (singular_lava, {}),

@@ -39,7 +39,7 @@ SMALL = {
 }
 LEVELS = ("shapley-level", "banzhaf-level", "beta-level", "influence-level")
 DETERMINISTIC = (
-    *("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss"),
+    *("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss", "features"),
     *LEVELS,
 )
 
@@ -85,7 +85,7 @@ def test_methods_need_what_their_functions_ask_for():
     without = ("data-oob", "data-oob-trees", "volume-shapley", "eigen-value", "singular-oob")
     without = (*without, "forest-residual", "boosting", "boosting-slow", "logistic-oof", "aum")
     for name in BASELINES:
-        validated = name not in (*without, "small-loss", "random")
+        validated = name not in (*without, "small-loss", "features", "random")
         assert METHODS[name].needs == (("train", "valid") if validated else ("train",)), name
     assert METHODS["nddv-path"].needs == ("train",)
     assert METHODS["nddv-terminal"].needs == ("train", "meta")
@@ -166,9 +166,10 @@ def test_what_values_a_regression(regression):
     """Rules that read no labels, rules made for it, and NDDV."""
     fitting = {name for name in METHODS if "regression" in METHODS[name].tasks}
     readouts = {name for name in METHODS if name.startswith("nddv-")}
-    assert fitting - readouts == {"volume-shapley", "eigen-value", "forest-residual", "random"}
+    without_labels = {"volume-shapley", "eigen-value", "features", "random"}
+    assert fitting - readouts == without_labels | {"forest-residual"}
     assert readouts <= fitting
-    for name in ("random", "volume-shapley", "eigen-value"):
+    for name in sorted(without_labels):
         assert len(value(name, regression, 100, **SMALL.get(name, {})).values) == 80
     assert "regression" not in get_method("odv:DataBanzhaf").tasks
     assert "regression" in get_method("nddv-path:interaction=0").tasks

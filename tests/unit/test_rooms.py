@@ -23,6 +23,7 @@ FLOW = [
     {"baselines"},
     {"estimator"},
     {"methods"},
+    {"checks"},
     {"audit", "evaluation", "anatomy", "timing"},
     {"reporting"},
     {"workflow"},

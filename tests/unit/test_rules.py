@@ -60,7 +60,7 @@ PLANES, FRIED = ("2dplanes", "label10"), ("fire_target", "target10")
 GIVEN = {name: PLANES if "classification" in METHODS[name].tasks else FRIED for name in BASELINES}
 LEVELS = ["shapley-level", "banzhaf-level", "beta-level", "influence-level"]
 DETERMINISTIC = [
-    *("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss"),
+    *("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss", "features"),
     *LEVELS,
 ]
 

@@ -137,6 +137,8 @@ _RULES = [
           "nddv.baselines.residuals:forest_residual",
           "B·n·d·log n", "the control of regression: Data-OOB's forest, by absolute error",
           task=REGRESSION),
+    _rule("features", "Typical features", "nddv.baselines.typicality:typicality",
+          "n·d·log n + min(n, 5000)·n·d", "ours: nearest values and nearest rows; no labels"),
     _rule("random", "Random", "nddv.baselines.chance:random_values",
           "n", "the chance line, measured"),
 ]

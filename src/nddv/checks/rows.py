@@ -1,0 +1,33 @@
+"""Features of users, as checks of whole tables read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nddv.estimator.validation import check_features
+from nddv.support.stored import StoredRows
+from nddv.support.wording import InputError
+
+LARGEST = 500_000_000  # entries that are held in memory: 4 GB
+
+
+def dense_rows(X: Any, least: int, purpose: str) -> NDArray[np.float64]:
+    """Finite features (n, d) in memory, of at least so many rows; sparse ones are filled in."""
+    checked = check_features(X, "X")
+    n, d = checked.shape
+    if n < least:
+        raise InputError(f"X has {n} rows: {purpose} needs at least {least}")
+    if n * d > LARGEST:
+        raise InputError(
+            f"X has {n} × {d} entries, and {purpose} holds at most {LARGEST:,} in memory: "
+            "check a part of the rows"
+        )
+    if sparse.issparse(checked):
+        checked = checked.toarray()
+    elif isinstance(checked, StoredRows):
+        checked = checked[:]
+    return np.asarray(checked, dtype=np.float64)
