@@ -3,6 +3,7 @@
     import nddv
     values = nddv.value(X, y).values          # one call
     model = nddv.NDDV(readout="path").fit(X, y, X_meta, y_meta)   # scikit-learn style
+    report = nddv.check(X, y)   # which labels are wrong, how many, what they should be
     shapley = nddv.semivalues(X, y, X_valid, y_valid)   # and which of their orders are certain
     run = nddv.Replay(module).fit(X, y); run.values(X_valid, y_valid)   # your own torch module
 
@@ -17,18 +18,35 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nddv.audit.semivalues import semivalues
+    from nddv.checks.labels import find_label_issues
+    from nddv.checks.report import check
+    from nddv.checks.saved import load_run
     from nddv.estimator.nddv import NDDV, value
     from nddv.estimator.together import fit_together
     from nddv.replay.run import Replay
     from nddv.tabular.stored import open_rows
     from nddv.values import Values
 
-__all__ = ["NDDV", "Replay", "Values", "fit_together", "open_rows", "semivalues", "value"]
+__all__ = [
+    "NDDV",
+    "Replay",
+    "Values",
+    "check",
+    "find_label_issues",
+    "fit_together",
+    "load_run",
+    "open_rows",
+    "semivalues",
+    "value",
+]
 
 _HOMES = {
     "NDDV": "nddv.estimator.nddv",
     "Replay": "nddv.replay.run",
     "Values": "nddv.values",
+    "check": "nddv.checks.report",
+    "find_label_issues": "nddv.checks.labels",
+    "load_run": "nddv.checks.saved",
     "fit_together": "nddv.estimator.together",
     "open_rows": "nddv.tabular.stored",
     "semivalues": "nddv.audit.semivalues",

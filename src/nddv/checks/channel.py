@@ -148,6 +148,11 @@ class Channel:
         """P(true label | scores, given label), (n, C), averaged over the bends."""
         return np.asarray(sum(w * p.given for w, p in zip(self.weights, posteriors, strict=True)))
 
+    def truth(self, scores: Floats) -> Floats:
+        """P(true label | scores), (n, C), where no label is given."""
+        found = self.posteriors(scores, np.zeros(len(scores), dtype=np.intp))
+        return np.asarray(sum(w * p.truth for w, p in zip(self.weights, found, strict=True)))
+
     def wrong_counts(
         self, scores: Floats, y: Labels, trusted: NDArray[np.bool_] | None = None
     ) -> tuple[Floats, Floats]:
