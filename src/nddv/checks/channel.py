@@ -43,6 +43,7 @@ STARTS = (0.05, 0.3)  # wrong shares that a fit starts from
 ROUNDS, SETTLED = 8, 3e-4  # of the pairs and the mean
 MOST_STEPS, GAIN = 50, 1e-2  # of a climb; what is gained by the last step
 LIMIT = 12.0  # of every parameter
+ANOTHER_TRAINING = 1.2  # widens errors: other runs would have scored the rows a little differently
 LARGEST = 20_000  # rows that a channel is fitted to: more tell little more
 DIAGONAL = -30.0  # log of the chance of what cannot be
 
@@ -171,7 +172,8 @@ class Channel:
             variances.append(own + np.einsum("kp,pq,kq->k", slopes, covariance, slopes))
         each, spread = np.stack(counts), np.stack(variances)
         mean = self.weights @ each
-        return mean, np.sqrt(self.weights @ (spread + (each - mean) ** 2))
+        error = np.sqrt(self.weights @ (spread + (each - mean) ** 2))
+        return mean, ANOTHER_TRAINING * error
 
 
 def fit_channel(
