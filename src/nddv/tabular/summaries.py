@@ -60,12 +60,12 @@ class Numbers:
     foreign : whether an entry is no number.
     """
 
-    def __init__(self, kept: Path | None = None):
+    def __init__(self, file: Path | None = None):
         self.low, self.high = np.inf, -np.inf
         self.infinite = Places()
         self.foreign = False
         self._rows, self._last, self._by_one = 0, np.nan, True
-        self._kept: list[NDArray[np.float64]] | Path = [] if kept is None else kept
+        self._kept: list[NDArray[np.float64]] | Path = [] if file is None else file
 
     def add(self, numbers: NDArray[np.float64], keep: bool) -> None:
         """Add the next numbers, NaN where missing; ``keep`` them if the median will be asked."""
@@ -115,7 +115,7 @@ class Summary:
         text: bool,
         kind: Kind | None = None,
         medians: bool = False,
-        kept: Path | None = None,
+        numbers_file: Path | None = None,
     ):
         """Begin with no entries.
 
@@ -123,13 +123,13 @@ class Summary:
         text : whether it comes from a text file.
         kind : if it is known; by default the type and the entries decide.
         medians : whether the median will be asked for.
-        kept : file to hold the numbers until then; by default they stay in memory.
+        numbers_file : holds the numbers until then; by default they stay in memory.
         """
         self.name, self.dtype = name, dtype
         self.rows = 0
         self.missing = Places()
         self.words: Counter[str] = Counter()
-        self.numbers = Numbers(kept)
+        self.numbers = Numbers(numbers_file)
         self._known: Kind | None = kind or kind_of_type(dtype)
         self._text, self._medians = text, medians
         # of entries whose type says nothing: what all of them are, the first type that is neither
