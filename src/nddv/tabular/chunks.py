@@ -27,6 +27,7 @@ from nddv.tabular.files import (
     TableError,
     extension_of,
     last_filled,
+    mark_gaps,
     open_parquet,
     parquet_errors,
     read_text,
@@ -223,4 +224,4 @@ def _frames(
                 frame = next(reader, None)
             if frame is None:
                 return
-            yield frame
+            yield mark_gaps(frame, dialect)

@@ -27,6 +27,11 @@ from nddv.support.wording import InputError, one_line
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
+# Entries of text that pandas takes for missing.
+USUAL_MISSING = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
 # Errors that pandas and the standard library raise for damaged, encrypted or unusual archives.
 UNREADABLE = (
     *(OSError, EOFError, ValueError, RuntimeError, NotImplementedError),
@@ -216,7 +221,8 @@ def tidy(frame: pd.DataFrame) -> pd.DataFrame:
 def read_text(path: Path, dialect: Dialect, **options: Any) -> Any:
     """Read a text file: a frame, or, with the option `chunksize`, a reader of frames.
 
-    Such a reader raises `TableError` only inside :func:`text_errors`.
+    Such a reader raises `TableError` only inside :func:`text_errors`, and its frames need
+    :func:`mark_gaps`.
     """
     extension = extension_of(path)
     # rows and lines stay in step if blank lines are rows
@@ -230,7 +236,17 @@ def read_text(path: Path, dialect: Dialect, **options: Any) -> Any:
         head = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **how)
         _check_header(path, [str(name) for name in head.iloc[0]])
         how |= {"na_values": list(dialect.missing), "index_col": False, "low_memory": False}
-        return pd.read_csv(path, **how, **options)
+        read = pd.read_csv(path, **how, **options)
+    return mark_gaps(read, dialect) if isinstance(read, pd.DataFrame) else read
+
+
+def mark_gaps(frame: pd.DataFrame, dialect: Dialect) -> pd.DataFrame:
+    """Mark what pandas leaves as words in a column of whole numbers too large for it: gaps."""
+    words = frame.select_dtypes(include="string")
+    gaps = words.isin([*USUAL_MISSING, *dialect.missing])
+    return frame.assign(
+        **{name: words[name].mask(gaps[name]) for name in words if gaps[name].any()}
+    )
 
 
 @contextmanager
