@@ -10,12 +10,15 @@ process stays small, however large the file is.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+
+from nddv.support.files import atomic_write
 
 Index = slice | NDArray[np.intp]
 
@@ -62,6 +65,23 @@ class StoredRows:
             if count == 0:
                 raise OSError(f"{self.path} has become shorter while it was read")
             room, offset = room[count:], offset + count
+
+
+def write_rows(
+    path: Path, shape: tuple[int, int], dtype: np.dtype[Any], blocks: Iterable[NDArray[Any]]
+) -> StoredRows:
+    """Write (n, d) rows to an .npy file, block by block, and open them."""
+    descr = np.dtype(dtype).newbyteorder("<").str
+    header = {"descr": descr, "fortran_order": False, "shape": shape}
+    rows = 0
+    with atomic_write(path) as scratch, scratch.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            file.write(np.ascontiguousarray(block, dtype=descr).data)
+            rows += len(block)
+        if rows != shape[0]:
+            raise ValueError(f"{path}: {rows} rows were to be written, not {shape[0]}")
+    return StoredRows(path)
 
 
 class _Descriptor:

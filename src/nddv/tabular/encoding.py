@@ -20,28 +20,19 @@ and an extra 0/1 column says where; missing categories become a separate level.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from nddv.support.wording import Notice
-from nddv.tabular.entries import (
-    MISSING_LEVEL,
-    Kind,
-    check_entries,
-    check_finite,
-    count,
-    is_counter,
-    is_saved_index,
-    kind_of,
-    numbers_of,
-    rows_where,
-    words_of,
-)
-from nddv.tabular.files import FileTable, TableError
+from nddv.tabular.entries import MISSING_LEVEL, Kind, count, numbers_of, words_of
+from nddv.tabular.files import FileTable, Source, TableError
+from nddv.tabular.summaries import Places, Summary, check_finite, rows_where, summarise
 
 POOLED_LEVEL = "(other)"
 
@@ -102,13 +93,12 @@ class Column:
             yield f"{self.name} {MISSING_LEVEL}", absent.astype(np.float64)
 
     def _one_hot(self, series: pd.Series) -> Iterator[tuple[str, NDArray[np.float64]]]:
-        words = words_of(series).to_numpy(dtype=object)
-        levels = self.levels[1:] if len(self.levels) == 2 and not self.pooled else self.levels
-        for level in levels:
-            yield f"{self.name}={level}", (words == level).astype(np.float64)
+        codes = pd.Index(self.levels, dtype=object).get_indexer(words_of(series))  # −1: another
+        first = 1 if len(self.levels) == 2 and not self.pooled else 0
+        for code, level in enumerate(self.levels[first:], start=first):
+            yield f"{self.name}={level}", (codes == code).astype(np.float64)
         if self.pooled:
-            rest = ~np.isin(words.astype(str), np.asarray(self.levels, dtype=str))
-            yield f"{self.name}={POOLED_LEVEL}", rest.astype(np.float64)
+            yield f"{self.name}={POOLED_LEVEL}", (codes == -1).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -122,18 +112,21 @@ class Encoding:
     def apply(self, table: FileTable) -> pd.DataFrame:
         """Encode a table that has the same columns, or more; (n, features) float64."""
         table.check_columns([c.name for c in self.columns], "used as a feature")
-        parts: list[tuple[str, NDArray[np.float64]]] = []
         for column in self.columns:
-            series = table.frame[column.name]
-            check_entries(table, series, column.kind, self.rules.impute)
+            summary = summarise(table.frame[column.name], table.text, kind=column.kind)
+            summary.check(table, column.kind, self.rules.impute)
             if column.kind == "category" and not column.pooled:
-                self._note_new_levels(table, series, column)
-            parts.extend(column.encode(series))
+                self._note_new_levels(table, summary, column)
+        return self.encode(table.frame)
+
+    def encode(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Encode rows that need no check, such as rows it was learnt from; (n, features)."""
+        parts = [part for c in self.columns for part in c.encode(frame[c.name])]
         names, values = zip(*parts, strict=True)
         return pd.DataFrame(np.column_stack(values), columns=list(names))
 
-    def _note_new_levels(self, table: FileTable, series: pd.Series, column: Column) -> None:
-        new = sorted(set(words_of(series)) - set(column.levels))
+    def _note_new_levels(self, table: FileTable, summary: Summary, column: Column) -> None:
+        new = sorted(set(_counts(summary)) - set(column.levels))
         if new:
             place = repr(column.levels[0]) if len(column.levels) == 2 else "no level at all"
             self.notices.append(
@@ -144,31 +137,51 @@ class Encoding:
 
 def learn_encoding(table: FileTable, rules: Rules) -> Encoding:
     """Decide for every column of a table how it becomes numbers."""
+    check_rules(table, rules)
+    return decide_encoding(
+        table,
+        (
+            summarise(table.frame[name], table.text, **summary_options(str(name), rules))
+            for name in table.frame.columns
+            if name not in rules.ignore
+        ),
+        rules,
+    )
+
+
+def check_rules(source: Source, rules: Rules) -> None:
+    """Raise for rules about columns that a table has not."""
     for use, names in (("a category", rules.categorical), ("not a feature", rules.ignore)):
-        table.check_columns(names, use)
+        source.check_columns(names, use)
+
+
+def summary_options(name: str, rules: Rules) -> dict[str, Any]:
+    """What a summary must know of the rules."""
+    return {"kind": "category" if name in rules.categorical else None, "medians": rules.impute}
+
+
+def decide_encoding(source: Source, summaries: Iterable[Summary], rules: Rules) -> Encoding:
+    """Decide, from summaries of the columns that may be features, how each becomes numbers."""
     notices: list[str] = []
     columns: list[Column] = []
     constant: list[str] = []
-    for name in table.frame.columns:
-        if name in rules.ignore:
+    for summary in summaries:
+        if summary.is_saved_index():
+            notices.append(f"column {summary.name!r} is a row counter without a name: dropped")
             continue
-        series = table.frame[name]
-        if is_saved_index(str(name), series):
-            notices.append(f"column {name!r} is a row counter without a name: dropped")
+        if rules.impute and summary.missing.count == summary.rows:
+            notices.append(f"column {summary.name!r} is empty: dropped")
             continue
-        if rules.impute and series.isna().all():
-            notices.append(f"column {name!r} is empty: dropped")
-            continue
-        column = _learn_column(table, series, rules, notices)
+        column = _decide_column(source, summary, rules, notices)
         if column.varies or rules.keep_constant:
             columns.append(column)
         else:
-            constant.append(str(name))
+            constant.append(summary.name)
     if constant:
         notices.append(f"{_columns(constant)} not vary: dropped")
     if not columns:
         raise TableError(
-            f"{table.path} has no column to value the rows by: besides the target, and what is "
+            f"{source.path} has no column to value the rows by: besides the target, and what is "
             "dropped or does not vary, nothing is left"
         )
     return Encoding(tuple(columns), rules, notices)
@@ -177,20 +190,25 @@ def learn_encoding(table: FileTable, rules: Rules) -> Encoding:
 def read_target(table: FileTable, name: str, task: str) -> NDArray[np.generic]:
     """The target column; (n,) numbers, truth values or strings."""
     table.check_columns([name], "the target")
-    series = table.frame[name]
+    return decide_target(table, table.frame[name], task)
+
+
+def decide_target(source: Source, series: pd.Series, task: str) -> NDArray[np.generic]:
+    """The target from all its entries; (n,) numbers, truth values or strings."""
+    name = series.name
     if series.isna().any():
         raise TableError(
-            f"target {name!r} is missing at {rows_where(table, series.isna())}; "
+            f"target {name!r} is missing at {rows_where(source, series.isna())}; "
             "a target cannot be imputed: complete or remove these rows"
         )
     if pd.api.types.is_bool_dtype(series):
         return series.to_numpy(dtype=bool)
     if pd.api.types.is_numeric_dtype(series):
-        return _numeric_target(table, series)
+        return _numeric_target(source, series)
     words = words_of(series)
     if task == "regression":
         raise TableError(
-            f"target {name!r} is not numeric ({words.iloc[0]!r} at {table.where(0)}); "
+            f"target {name!r} is not numeric ({words.iloc[0]!r} at {source.where(0)}); "
             "regression needs numbers, classification takes words",
             task="classification",
         )
@@ -204,52 +222,58 @@ def read_target(table: FileTable, name: str, task: str) -> NDArray[np.generic]:
     return words.to_numpy(dtype=str)
 
 
-def _numeric_target(table: FileTable, series: pd.Series) -> NDArray[np.generic]:
+def _numeric_target(source: Source, series: pd.Series) -> NDArray[np.generic]:
     values = series.to_numpy(dtype=np.float64)
-    check_finite(table, values, f"target {series.name!r}")
+    infinite = Places()
+    infinite.add(np.isinf(values))
+    check_finite(source, infinite, f"target {series.name!r}")
     whole = bool((values == np.round(values)).all() and (np.abs(values) < 2**53).all())
     return values.astype(np.int64) if whole else values
 
 
-def _learn_column(table: FileTable, series: pd.Series, rules: Rules, notices: list[str]) -> Column:
-    name = str(series.name)
-    kind: Kind = "category" if name in rules.categorical else kind_of(table, series)
-    check_entries(table, series, kind, rules.impute)
+def _decide_column(source: Source, summary: Summary, rules: Rules, notices: list[str]) -> Column:
+    name, numbers = summary.name, summary.numbers
+    kind = summary.kind(source)
+    summary.check(source, kind, rules.impute)
     if kind == "category":
-        return _learn_levels(table, series, rules, notices)
-    numbers = numbers_of(series, kind)
-    start = float(np.nanmin(numbers)) if kind == "date" else 0.0
-    if kind == "number" and is_counter(numbers):
+        return _decide_levels(source, summary, rules, notices)
+    if kind == "number" and numbers.counting:
         said = f"column {name!r} looks like a row counter and is used as a number"
         notices.append(Notice(said, id=name, drop=name))
-    indicator = bool(np.isnan(numbers).any())
-    median = float(np.nanmedian(numbers)) - start
-    varies = indicator or bool(np.nanmin(numbers) < np.nanmax(numbers))
+    start = numbers.low if kind == "date" else 0.0
+    median = numbers.median() - start if rules.impute else 0.0
+    indicator = summary.missing.count > 0
+    varies = indicator or numbers.low < numbers.high
     return Column(name, kind, (), False, start, median, indicator, varies)
 
 
-def _learn_levels(table: FileTable, series: pd.Series, rules: Rules, notices: list[str]) -> Column:
-    name = str(series.name)
-    counts = words_of(series).value_counts()
-    counts = counts.sort_index().sort_values(ascending=False, kind="stable")
+def _counts(summary: Summary) -> Counter[str]:
+    """How often each level occurs; missing entries are a level."""
+    absent = summary.missing.count
+    return summary.words + Counter({MISSING_LEVEL: absent} if absent else {})
+
+
+def _decide_levels(source: Source, summary: Summary, rules: Rules, notices: list[str]) -> Column:
+    name, rows = summary.name, summary.rows
+    counts = sorted(_counts(summary).items(), key=lambda level: (-level[1], level[0]))
+    words = [word for word, _ in counts]
     cap = rules.max_categories
-    if len(counts) <= cap:
-        levels = tuple(sorted(counts.index))
-        return Column(name, "category", levels=levels, varies=len(levels) > 1)
-    if len(counts) > len(series) / 2:
+    if len(words) <= cap:
+        return Column(name, "category", levels=tuple(sorted(words)), varies=len(words) > 1)
+    if len(words) > rows / 2:
         raise TableError(
-            f"column {name!r} of {table.path} has {len(counts)} different words in {len(series)} "
+            f"column {name!r} of {source.path} has {len(words)} different words in {rows} "
             "rows, like an identifier or free text; keep it out",
             id=name,
             drop=name,
         )
-    pooled = int(counts.iloc[cap:].sum())
+    pooled = sum(times for _, times in counts[cap:])
     said = (
-        f"column {name!r} has {len(counts)} levels: the {cap} most frequent are kept, the others "
+        f"column {name!r} has {len(words)} levels: the {cap} most frequent are kept, the others "
         f"({count(pooled, 'row')}) pooled"
     )
     notices.append(Notice(said, max_categories=None))
-    return Column(name, "category", levels=tuple(sorted(counts.index[:cap])), pooled=True)
+    return Column(name, "category", levels=tuple(sorted(words[:cap])), pooled=True)
 
 
 def _columns(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The entries of one column: their kind, their numbers or words, and errors in them."""
+"""The entries of one column as numbers or as words, and what kinds of entries there are."""
 
 from __future__ import annotations
 
@@ -9,98 +9,45 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-
-from nddv.tabular.files import FileTable, TableError
+from numpy.typing import NDArray
 
 Kind = Literal["number", "flag", "date", "category"]
 MISSING_LEVEL = "(missing)"
 SECONDS_A_DAY = 86_400.0
+# Sorts of Python objects. The first that all entries of a column are decides on its kind.
+SORTS: dict[str, tuple[type, ...]] = {
+    "flag": (bool, np.bool_),
+    "word": (str,),
+    "number": (Real, Decimal),
+    "date": (date,),
+    "word or number": (str, Real),
+}
 
 
-def kind_of(table: FileTable, series: pd.Series) -> Kind:
-    """What a column holds. Its type decides; where that says nothing, its entries do."""
+def kind_of_type(dtype: Any) -> Kind | None:
+    """What a column of a type holds; None where the type says nothing."""
     types = pd.api.types
-    if isinstance(series.dtype, pd.CategoricalDtype):
+    if isinstance(dtype, pd.CategoricalDtype):
         return "category"
-    if types.is_bool_dtype(series):
+    if types.is_bool_dtype(dtype):
         return "flag"
-    if types.is_numeric_dtype(series) and not types.is_complex_dtype(series):
+    if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype):
         return "number"
-    if types.is_datetime64_any_dtype(series):
+    if types.is_datetime64_any_dtype(dtype):
         return "date"
-    if types.is_timedelta64_dtype(series):
+    if types.is_timedelta64_dtype(dtype):
         return "number"
-    entries = series.dropna()
-    if entries.map(lambda x: isinstance(x, bool | np.bool_)).all():
-        return "flag"
-    if entries.map(lambda x: isinstance(x, str)).all():
-        return _kind_of_words(table, series)
-    if entries.map(lambda x: isinstance(x, Real | Decimal)).all():
-        return "number"
-    if entries.map(lambda x: isinstance(x, date)).all():
-        return "date"
-    if entries.map(lambda x: isinstance(x, str | Real)).all():
-        return "category"
-    strange = next(x for x in entries if not isinstance(x, str | Real))
-    raise TableError(
-        f"column {series.name!r} of {table.path} holds entries of type {type(strange).__name__}; "
-        "turn them into numbers or words, or keep the column out",
-        drop=series.name,
-    )
+    return None
 
 
-def _kind_of_words(table: FileTable, series: pd.Series) -> Kind:
-    words = series.dropna()
-    if words.str.match(r"\d{4}-\d{2}-\d{2}").all() and _dates(words).notna().all():
-        return "date"
-    if table.text:
-        numeric = pd.to_numeric(words, errors="coerce").notna()
-        if 0.5 < numeric.mean() < 1.0:
-            word = words[~numeric]
-            where = rows_where(table, series.index.isin(word.index))
-            raise TableError(
-                f"column {series.name!r} holds numbers, but {word.iloc[0]!r} at {where}; "
-                "correct it, declare it as missing, or take the column as categories",
-                na=word.iloc[0],
-                categorical=series.name,
-            )
-    return "category"
+def are_dates(words: pd.Series) -> bool:
+    """Whether all of some words are dates, year first."""
+    return bool(words.str.match(r"\d{4}-\d{2}-\d{2}").all() and _dates(words).notna().all())
 
 
-def check_entries(table: FileTable, series: pd.Series, kind: Kind, impute: bool) -> None:
-    """Raise for entries that are missing (unless imputed), of another kind, or not finite."""
-    if not impute:
-        if series.isna().all():
-            raise TableError(
-                f"column {series.name!r} of {table.path} is empty; keep it out", drop=series.name
-            )
-        if series.isna().any():
-            raise TableError(
-                f"column {series.name!r} has no entry at {rows_where(table, series.isna())}; "
-                "complete or remove these rows, keep the column out, or have missing entries "
-                "imputed",
-                drop=series.name,
-                missing="impute",
-            )
-    if kind == "category":
-        return
-    try:
-        numbers = numbers_of(series, kind)
-        if (np.isnan(numbers) & series.notna().to_numpy()).any():
-            raise ValueError("an entry is no date")
-    except (TypeError, ValueError) as error:
-        raise TableError(
-            f"column {series.name!r} of {table.path} does not hold {kind}s as in the valued table"
-        ) from error
-    check_finite(table, numbers, f"column {series.name!r}")
-
-
-def check_finite(table: FileTable, numbers: NDArray[np.float64], what: str) -> None:
-    """Raise for infinite numbers; missing ones pass."""
-    if np.isinf(numbers).any():
-        where = rows_where(table, np.isinf(numbers))
-        raise TableError(f"{what} is infinite at {where}; correct or remove these rows")
+def are_numbers(words: pd.Series) -> NDArray[np.bool_]:
+    """Which words could be read as numbers; (n,)."""
+    return pd.to_numeric(words, errors="coerce").notna().to_numpy(dtype=bool)
 
 
 def numbers_of(series: pd.Series, kind: Kind) -> NDArray[np.float64]:
@@ -141,31 +88,13 @@ def words_of(series: pd.Series) -> pd.Series:
         whole = isinstance(entry, float | np.floating) and float(entry).is_integer()
         return str(int(entry)) if whole else str(entry)  # type: ignore[call-overload]
 
-    present = series.notna()
-    return series.astype(object).map(word).where(present, MISSING_LEVEL)
-
-
-def is_counter(numbers: NDArray[np.float64]) -> bool:
-    """Whether numbers go up or down by one from row to row."""
-    return numbers.size > 2 and bool((np.abs(np.diff(numbers)) == 1).all())
-
-
-def is_saved_index(name: str, series: pd.Series) -> bool:
-    """Whether this is the index that pandas writes into a CSV file under an empty name."""
-    return (
-        name.startswith("Unnamed: ")
-        and pd.api.types.is_integer_dtype(series)
-        and is_counter(series.to_numpy(dtype=np.float64))
-    )
+    if series.dtype == object:  # 1, 1.0 and True are equal, but not as words
+        return series.map(word).where(series.notna(), MISSING_LEVEL)
+    codes, different = pd.factorize(series)  # −1 where missing
+    words = np.array([*map(word, different.astype(object)), MISSING_LEVEL], dtype=object)
+    return pd.Series(words[codes], index=series.index, name=series.name, dtype=object)
 
 
 def count(number: int, noun: str) -> str:
     """``"1 row"`` or ``"2 rows"``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def rows_where(table: FileTable, condition: ArrayLike) -> str:
-    """Name the first row where a condition holds, and say how many others there are."""
-    rows = np.flatnonzero(np.asarray(condition))
-    more = f" and {count(rows.size - 1, 'other row')}" if rows.size > 1 else ""
-    return table.where(int(rows[0])) + more

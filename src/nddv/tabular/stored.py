@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nddv.support.files import atomic_write
 from nddv.support.provenance import config_hash
-from nddv.support.stored import StoredRows
+from nddv.support.stored import StoredRows, write_rows
 from nddv.support.wording import pick
 
 
@@ -61,9 +60,8 @@ def _write_rows(path: Path, columns: Sequence[str] | None, target: Path) -> None
                     "columns=, or encode it first"
                 )
         shape = (table.metadata.num_rows, len(names))
-        header = {"descr": "<f4", "fortran_order": False, "shape": shape}
-        with atomic_write(target) as scratch, scratch.open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            for batch in table.iter_batches(columns=names):
-                parts = [batch.column(k).to_numpy(zero_copy_only=False) for k in range(len(names))]
-                file.write(np.column_stack(parts).astype("<f4").tobytes())
+        blocks = (
+            np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
+            for batch in table.iter_batches(columns=names)
+        )
+        write_rows(target, shape, np.dtype(np.float32), blocks)
