@@ -16,6 +16,7 @@ DOCUMENTS = [
 ]
 SETTINGS = [
     *sorted((ROOT / "config").glob("*.yaml")),
+    *sorted((ROOT / "src").rglob("*.yaml")),
     *sorted((ROOT / "profiles").glob("*/*.yaml")),
     *sorted((ROOT / "envs").glob("*.yaml")),
 ]

