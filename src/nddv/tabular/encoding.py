@@ -129,8 +129,8 @@ class Encoding:
             if column.kind == "category" and not column.pooled:
                 self._note_new_levels(table, series, column)
             parts.extend(column.encode(series))
-        names, values = zip(*parts, strict=True)
-        return pd.DataFrame(np.column_stack(values), columns=list(names))
+        values = [column for _, column in parts] or [np.empty((len(table.frame), 0))]
+        return pd.DataFrame(np.column_stack(values), columns=[name for name, _ in parts])
 
     def _note_new_levels(self, table: FileTable, series: pd.Series, column: Column) -> None:
         new = sorted(set(words_of(series)) - set(column.levels))
@@ -142,8 +142,11 @@ class Encoding:
             )
 
 
-def learn_encoding(table: FileTable, rules: Rules) -> Encoding:
-    """Decide for every column of a table how it becomes numbers."""
+def learn_encoding(table: FileTable, rules: Rules, needed: bool = True) -> Encoding:
+    """Decide for every column of a table how it becomes numbers.
+
+    needed : raise if there is no such column; else there are features from elsewhere.
+    """
     for use, names in (("a category", rules.categorical), ("not a feature", rules.ignore)):
         table.check_columns(names, use)
     notices: list[str] = []
@@ -166,7 +169,7 @@ def learn_encoding(table: FileTable, rules: Rules) -> Encoding:
             constant.append(str(name))
     if constant:
         notices.append(f"{_columns(constant)} not vary: dropped")
-    if not columns:
+    if needed and not columns:
         raise TableError(
             f"{table.path} has no column to value the rows by: besides the target, and what is "
             "dropped or does not vary, nothing is left"

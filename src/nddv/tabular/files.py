@@ -46,8 +46,8 @@ class FileTable:
     Attributes
     ----------
     path : the file.
-    frame : (n, columns), index 0 … n−1. Row i of the frame is row i+1 of the file, not counting
-        the header.
+    frame : (n, columns). Its index says which rows of the file these are: i is row i+1, not
+        counting the header. A table that was just read has all of them.
     text : whether the file is text (CSV), in which numbers and words look alike.
     """
 
@@ -57,12 +57,13 @@ class FileTable:
 
     def where(self, position: int) -> str:
         """Name the row at a position of the frame, as a reader finds it in the file."""
-        row = f"row {position + 1}"
+        place = int(self.frame.index[position])
+        row = f"row {place + 1}"
         words = self.frame.select_dtypes(include=["object", "string"])
         # where a quoted entry spans lines, rows and lines are out of step
         if not self.text or words.map(lambda x: isinstance(x, str) and "\n" in x).any(axis=None):
             return row
-        return f"{row} (line {position + 2} of {self.path.name})"
+        return f"{row} (line {place + 2} of {self.path.name})"
 
     def check_columns(self, names: Sequence[str], use: str) -> None:
         """Raise if the table lacks a column that somebody named for some use."""
