@@ -9,34 +9,40 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from nddv.support.wording import one_line
+
 # Pillow reads more formats; some of these start other programs.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
 MOST_PIXELS = 2**27  # of a file; a small file may claim to be so large as to fill the memory
 KEPT_PIXELS = 2**18  # enough for all encoders, so that many pictures fit in memory
 
 
+class Refused(ValueError):
+    """A picture that cannot be used; the message says why."""
+
+
 def decode(content: bytes) -> NDArray[np.uint8]:
     """A picture upright and in colours, transparent parts white, at most ``KEPT_PIXELS`` large.
 
-    Of an animation it is the first picture. Raises ValueError with the reason if it cannot be read.
+    Of an animation it is the first picture. Raises :class:`Refused` if it cannot be used.
     """
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
             return _decode(picture)
     except Image.DecompressionBombError:
-        raise ValueError(_too_large()) from None
+        raise Refused(_too_large()) from None
     except UnidentifiedImageError:
-        raise ValueError(f"it is no {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file") from None
-    except MemoryError:
+        raise Refused(f"it is no {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file") from None
+    except (MemoryError, Refused):
         raise
     except Exception as error:  # every format has its own kinds of errors
-        raise ValueError(str(error) or type(error).__name__) from error
+        raise Refused(f"it cannot be read ({one_line(error) or type(error).__name__})") from error
 
 
 def _decode(picture: Image.Image) -> NDArray[np.uint8]:
     pixels = picture.width * picture.height
     if pixels > MOST_PIXELS:
-        raise ValueError(_too_large())
+        raise Refused(_too_large())
     factor = math.sqrt(min(1.0, KEPT_PIXELS / pixels))
     size = max(round(factor * picture.width), 1), max(round(factor * picture.height), 1)
     picture.draft(None, size)  # a JPEG file can be read at a half, a quarter, an eighth
@@ -55,7 +61,7 @@ def _colours(picture: Image.Image) -> Image.Image:
         grey = (np.asarray(picture) >> 8).astype(np.uint8)
         return Image.fromarray(grey).convert("RGB")
     if picture.mode in ("I", "F"):
-        raise ValueError("its pixels have 32 bits; save it with 8 bits a colour")
+        raise Refused("its pixels have 32 bits; save it with 8 bits a colour")
     if not picture.has_transparency_data:
         return picture.convert("RGB")
     seen = picture.convert("RGBA")
