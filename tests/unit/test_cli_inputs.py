@@ -1,4 +1,4 @@
-"""What the command line reads: texts, pictures, folders of pictures, and what is wrong with them."""
+"""What the command line reads: texts, pictures, folders of pictures; what is wrong with them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ DOCUMENTS = [
 ]
 SETTINGS = [
     *sorted((ROOT / "config").glob("*.yaml")),
-    *sorted((ROOT / "src").rglob("*.yaml")),
+    ROOT / "src" / "nddv" / "problems" / "encoders" / "encoders.yaml",
     *sorted((ROOT / "profiles").glob("*/*.yaml")),
     *sorted((ROOT / "envs").glob("*.yaml")),
 ]

@@ -187,7 +187,7 @@ def test_pictures_that_cannot_be_read_are_refused(tmp_path):
 
 
 def corners(pixels):
-    return [tuple(int(round(v / 255)) for v in pixels[y, x]) for y in (0, -1) for x in (0, -1)]
+    return [tuple(round(v / 255) for v in pixels[y, x]) for y in (0, -1) for x in (0, -1)]
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
