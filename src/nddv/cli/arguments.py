@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from nddv.dynamics.readouts import READOUTS, Readout, get_readout
 from nddv.estimator.settings import SETTINGS, TASKS
+from nddv.problems.encoders.known import DEFAULTS
 from nddv.support.wording import hint, one_line
 
 # options that are not called as what they set: the arguments of `NDDV.fit`, and its settings
@@ -143,7 +144,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--picture": "encode the pictures whose paths, seen from the table's folder, a column has",
     }.items():
         add(option, **several, metavar="COLUMN", help=f"{text} (may be repeated)")
-    text = "of texts or of pictures (default: minilm and efficientnet-lite0)"
+    usual = " and ".join(f"{name} for a {kind}" for kind, name in DEFAULTS.items())
+    text = f"what encodes texts or pictures (default: {usual}); once for each"
     add("--encoder", **several, metavar="NAME", help=text)
     text = "missing entries: stop and say where (default), or impute: the median and an extra 0/1 "
     text += "column for numbers, a level of its own for categories"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from nddv.cli.features import Features, encode, prepare
 from nddv.cli.folders import PATH, TARGET, read_folder
-from nddv.cli.media import Items, Media, MediaRows, chosen_media, encode_column, items_of
+from nddv.cli.media import Media, chosen_media
 from nddv.problems.fetch.checksums import combined, file_sha256
-from nddv.tabular.encoding import Encoding, Rules, describe, learn_encoding, read_target
-from nddv.tabular.entries import count
+from nddv.tabular.encoding import Encoding, Rules, learn_encoding, read_target
 from nddv.tabular.files import FileTable, TableError, read_table
 
-SHOWN_ROWS = 3  # of those that are left out
 COLUMN_OPTIONS = ("id", "drop", "categorical", "text", "picture")
 
 
@@ -59,64 +58,44 @@ class Inputs:
     sha256: str
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A table, its targets, the features from its columns, and the items still to be encoded."""
-
-    table: FileTable
-    y: NDArray[np.generic]
-    features: pd.DataFrame
-    items: list[Items]
-
-
 def read_inputs(arguments: argparse.Namespace) -> Inputs:
-    """Read what the arguments of the command line name.
-
-    Texts and pictures are encoded last: they take long, and mistakes elsewhere are found at once.
-    """
+    """Read what the arguments of the command line name."""
     folder = arguments.data.is_dir()
     _check_options(arguments, folder)
     target = TARGET if folder else arguments.target
     media = chosen_media(arguments, [PATH] if folder else arguments.picture)
-    files = {"train": arguments.data, "meta": arguments.meta, "valid": arguments.valid}
     notices: list[str] = []
-    parts: dict[str, _Part] = {}
-    encoding: Encoding | None = None
-    for name, path in files.items():
-        if path is None:
-            continue
-        table = _read(arguments, path, folder, notices)
-        y = read_target(table, target, arguments.task)
-        items = [items_of(table, column) for column in media]
-        encoding = encoding or learn_encoding(table, _rules(arguments, target, media), not media)
-        parts[name] = _Part(table, y, encoding.apply(table), items)
-    assert encoding is not None
+    table = _read(arguments, arguments.data, folder, notices)
+    y = {"": read_target(table, target, arguments.task)}
+    for column in media:
+        table.check_columns([column.column], f"a {column.kind}")
+    encoding = learn_encoding(table, _rules(arguments, target, media), needed=not media)
+    prepared = {"": prepare(table, encoding, media)}
+    for name, path in (("_meta", arguments.meta), ("_valid", arguments.valid)):
+        if path is not None:
+            other = _read(arguments, path, folder, notices)
+            y[name] = read_target(other, target, arguments.task)
+            prepared[name] = prepare(other, encoding, media)
 
-    rows = {name: _encode(part, media, arguments, notices) for name, part in parts.items()}
-    kept = {name: _kept(part.table, rows[name], notices) for name, part in parts.items()}
-    X = {name: _join(part, media, rows[name], kept[name]) for name, part in parts.items()}
-    train, positions = parts["train"], kept["train"]
-    frame = train.table.frame
-    reasons = _reasons(rows["train"])
-    side = {f"X_{name}": X[name] for name in X if name != "train"}
-    side |= {f"y_{name}": part.y[kept[name]] for name, part in parts.items() if name != "train"}
+    how = {"device": arguments.device, "progress": sys.stderr.isatty() and not arguments.quiet}
+    features = {name: encode(part, **how, notices=notices) for name, part in prepared.items()}
+    X = {f"X{name}": part.X for name, part in features.items()}
+    y = {f"y{name}": y[name][part.kept] for name, part in features.items()}
+    main = features[""]
+    pictures = [column.column for column in media if column.kind == "picture"]
     return Inputs(
-        table=replace(train.table, frame=frame.iloc[positions]),
+        table=main.table,
         target=target,
-        identifiers=list(
-            dict.fromkeys([*arguments.id, *(m.column for m in media if m.kind == "picture")])
-        ),
-        X=X["train"],
-        y=train.y[positions],
-        side=side,
+        identifiers=list(dict.fromkeys([*arguments.id, *pictures])),
+        X=X.pop("X"),
+        y=y.pop("y"),
+        side={**X, **y},
         encoding=encoding,
         media=media,
         notices=[*encoding.notices, *notices],
-        excluded=pd.DataFrame(
-            {"row": np.array([*reasons], dtype=np.int64) + 1, "reason": [*reasons.values()]}
-        ),
-        columns=_columns(encoding, media, rows["train"]),
-        sha256=_sha256(train.table, rows["train"]),
+        excluded=main.excluded,
+        columns=main.columns,
+        sha256=_sha256(table, main),
     )
 
 
@@ -162,61 +141,7 @@ def _rules(arguments: argparse.Namespace, target: str, media: Sequence[Media]) -
     )
 
 
-def _encode(
-    part: _Part, media: Sequence[Media], arguments: argparse.Namespace, notices: list[str]
-) -> list[MediaRows]:
-    return [
-        encode_column(part.table, column, items, arguments, notices)
-        for column, items in zip(media, part.items, strict=True)
-    ]
-
-
-def _reasons(rows: Sequence[MediaRows]) -> dict[int, str]:
-    """Why rows cannot be used, by position, in order."""
-    reasons: dict[int, list[str]] = {}
-    for column in rows:
-        for position, reason in column.reasons.items():
-            reasons.setdefault(position, []).append(reason)
-    return {position: "; ".join(reasons[position]) for position in sorted(reasons)}
-
-
-def _kept(table: FileTable, rows: Sequence[MediaRows], notices: list[str]) -> NDArray[np.int64]:
-    """Positions of the rows that can be used; the others are told of."""
-    n, reasons = len(table.frame), _reasons(rows)
-    shown = [f"row {i + 1} ({reason})" for i, reason in [*reasons.items()][:SHOWN_ROWS]]
-    listed = ", ".join(shown) + (", …" if len(reasons) > len(shown) else "")
-    if len(reasons) == n:
-        raise TableError(f"no row of {table.path} can be used: {listed}")
-    if reasons:
-        notices.append(f"{count(len(reasons), 'row')} of {table.path} left out: {listed}")
-    return np.setdiff1d(np.arange(n), [*reasons])
-
-
-def _join(
-    part: _Part, media: Sequence[Media], rows: Sequence[MediaRows], kept: NDArray[np.int64]
-) -> pd.DataFrame:
-    """The features of the rows that are kept: those from columns, then encoded texts, pictures."""
-    frames = [part.features.iloc[kept]] if part.features.shape[1] else []
-    for column, own in zip(media, rows, strict=True):
-        names = [f"{column.column}[{i}]" for i in range(own.X.shape[1])]
-        frames.append(pd.DataFrame(own.X[kept], columns=names, index=kept))
-    whole = frames[0] if len(frames) == 1 else pd.concat(frames, axis=1)
-    return whole.reset_index(drop=True)
-
-
-def _columns(
-    encoding: Encoding, media: Sequence[Media], rows: Sequence[MediaRows]
-) -> list[dict[str, object]]:
-    """One JSON-able entry per column that is used."""
-    columns = describe(encoding.columns)
-    for column, own in zip(media, rows, strict=True):
-        entry = {"column": column.column, "as": column.kind, "encoder": column.encoder}
-        sha256 = hashlib.sha256("\n".join(own.sha256).encode()).hexdigest()
-        columns.append({**entry, "features": own.X.shape[1], "sha256": sha256})
-    return columns
-
-
-def _sha256(table: FileTable, rows: Sequence[MediaRows]) -> str:
+def _sha256(table: FileTable, features: Features) -> str:
     if table.path.is_file():
         return file_sha256(table.path)
-    return combined(dict(zip(table.frame[PATH], rows[0].sha256, strict=True)))
+    return combined(dict(zip(table.frame[PATH], features.sha256[PATH], strict=True)))

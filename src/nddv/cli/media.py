@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,10 +102,11 @@ def encode_column(
     table: FileTable,
     media: Media,
     items: Items,
-    arguments: argparse.Namespace,
+    device: str,
+    progress: bool,
     notices: list[str],
 ) -> MediaRows:
-    """Encode the items of a column."""
+    """Encode the items of a column; ``notices`` gets what the encoder warns of."""
     from nddv.problems.encoders.items import encode_items  # torch
 
     with warnings.catch_warnings(record=True) as caught:
@@ -116,8 +116,8 @@ def encode_column(
             items,
             media.encoder,
             media.kind,
-            device=arguments.device,
-            progress=sys.stderr.isatty() and not arguments.quiet,
+            device=device,
+            progress=progress,
             label=f"{table.path.name}, {media.column}",
         )
     notices += dict.fromkeys(one_line(warning.message) for warning in caught)
