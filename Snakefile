@@ -18,7 +18,7 @@ os.environ.update(
 # What the experiment is; which data sets, encoders and methods there are. --configfile overlays all.
 configfile: os.path.join(workflow.basedir, "config", "config.yaml")
 configfile: os.path.join(workflow.basedir, "config", "datasets.yaml")
-configfile: os.path.join(workflow.basedir, "config", "encoders.yaml")
+configfile: os.path.join(SRC, "nddv", "problems", "encoders", "encoders.yaml")
 configfile: os.path.join(workflow.basedir, "config", "methods.yaml")
 
 

@@ -55,10 +55,11 @@ def real_table(data_folder):
     import yaml
 
     from nddv.problems import load_dataset
+    from nddv.problems.encoders import known_encoders
 
     config = Path(__file__).parents[1] / "config"
     datasets = yaml.safe_load((config / "datasets.yaml").read_text())["datasets"]
-    encoders = yaml.safe_load((config / "encoders.yaml").read_text())["encoders"]
+    encoders = known_encoders()
 
     def load(name: str):
         dataset, _, encoder = name.partition("@")
@@ -81,12 +82,13 @@ def overlaid(config, overlay):
 @pytest.fixture(scope="session")
 def configuration():
     """A function that reads the project's configuration, with overlays: files or dicts."""
+    from nddv.problems.encoders import known_encoders
     from nddv.support.schemas import read_yaml
 
     folder = Path(__file__).parents[1] / "config"
 
     def read(*overlays):
-        parts = ["config", "datasets", "encoders", "methods", *overlays]
+        parts = ["config", "datasets", {"encoders": known_encoders()}, "methods", *overlays]
         config = {}
         for part in parts:
             own = read_yaml(folder / f"{part}.yaml") if isinstance(part, str) else part

@@ -19,12 +19,13 @@ from sklearn.preprocessing import StandardScaler
 
 from nddv.problems import load_dataset, load_table, make_problem, save_table
 from nddv.problems.datasets import Files, fetch_dataset, summary
+from nddv.problems.encoders import known_encoders
 from nddv.problems.fetch import FetchError
 from nddv.problems.registry import BUILT_IN
 
 CONFIG = Path(__file__).parents[2] / "config"
 DATASETS = yaml.safe_load((CONFIG / "datasets.yaml").read_text())["datasets"]
-ENCODERS = yaml.safe_load((CONFIG / "encoders.yaml").read_text())["encoders"]
+ENCODERS = known_encoders()
 
 
 @pytest.fixture

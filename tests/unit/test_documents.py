@@ -16,6 +16,7 @@ DOCUMENTS = [
 ]
 SETTINGS = [
     *sorted((ROOT / "config").glob("*.yaml")),
+    ROOT / "src" / "nddv" / "problems" / "encoders" / "encoders.yaml",
     *sorted((ROOT / "profiles").glob("*/*.yaml")),
     *sorted((ROOT / "envs").glob("*.yaml")),
 ]

@@ -1,4 +1,4 @@
-"""Encoders: from an entry to a function; what config/encoders.yaml promises."""
+"""Encoders: from an entry to a function; what encoders.yaml promises."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import yaml
 
-from nddv.problems.encoders import load_encoder
+from nddv.problems.encoders import known_encoders, load_encoder
 from nddv.problems.encoders.ahead import ahead
 from nddv.problems.encoders.load import _find
 from nddv.problems.encoders.weights import find_one
 
-CONFIGURATION = Path(__file__).parents[2] / "config" / "encoders.yaml"
-ENCODERS = yaml.safe_load(CONFIGURATION.read_text(encoding="utf-8"))["encoders"]
+ENCODERS = known_encoders()
 
 
 @pytest.mark.parametrize("name", ENCODERS)

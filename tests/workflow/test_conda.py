@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from nddv.problems.encoders import known_encoders
+
 pytest.importorskip("rattler", reason="py-rattler, of the extra dev, is not installed")
 if sys.version_info[:2] != (3, 11):
     pytest.skip("the conda environments have Python 3.11", allow_module_level=True)
@@ -139,8 +141,7 @@ def test_what_an_environment_does_not_name_is_missing(conda, tmp_path):
 
 
 def test_encoders_load_in_their_environment(conda):
-    entries = yaml.safe_load((ROOT / "config" / "encoders.yaml").read_text())["encoders"]
-    modules = {entry["function"].partition(":")[0] for entry in entries.values()}
+    modules = {entry["function"].partition(":")[0] for entry in known_encoders().values()}
     statements = [f"import {module}" for module in sorted(modules)]
     statements += ["import PIL.Image", "from transformers import AutoModel, AutoTokenizer"]
     python = conda.create(ENVIRONMENTS / "encode.yaml", "encode")

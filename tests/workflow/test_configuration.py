@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 
 from nddv.methods.registry import METHODS
 from nddv.methods.settings import defaults
+from nddv.problems.encoders.known import FILE as ENCODERS
 from nddv.problems.formulas import FORMULAS
 from nddv.problems.make import SIDE_SIZES
 from nddv.problems.readers import READERS, SCIKIT_LEARN
@@ -32,7 +33,7 @@ def read(path):
 
 
 def config(name):
-    return read(ROOT / "config" / f"{name}.yaml")
+    return read(ENCODERS if name == "encoders" else ROOT / "config" / f"{name}.yaml")
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from nddv.dynamics.readouts import READOUTS, Readout, get_readout
 from nddv.estimator.settings import SETTINGS, TASKS
+from nddv.problems.encoders.known import DEFAULTS
 from nddv.support.wording import hint, one_line
 
 # options that are not called as what they set: the arguments of `NDDV.fit`, and its settings
@@ -25,11 +26,14 @@ examples:
   nddv value data.csv --target label --out values.csv --report values.html
   nddv value data.parquet --target price --task regression --id house --drop comment
   nddv value noisy.csv --target label --meta checked.csv --readout participation
+  nddv value reviews.csv --target stars --text review
+  nddv value photos/                    # a folder per class
+  nddv value photos.csv --target label --picture path
 """
 
 VALUE_DESCRIPTION = """\
-Give every row of a table a value: higher is better (in regression not with every readout),
-and the values sum to zero.
+Give every row of a table, or every picture of a folder, a value: higher is better (in
+regression not with every readout), and the values sum to zero.
 
 The result is a CSV file with one line a row:
   row    the row's number in the table, the first after the header being 1
@@ -112,8 +116,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     file: Any = {"type": Path, "metavar": "FILE"}
     several: Any = {"action": "append", "default": []}
     add = parser.add_argument_group("data").add_argument
-    add("data", type=Path, help="the table: .csv or .tsv (also .gz) with a header, or .parquet")
-    add("--target", required=True, metavar="COLUMN", help="the column to predict")
+    text = (
+        "the table: .csv or .tsv (also .gz) with a header, or .parquet; or a folder of pictures, "
+    )
+    text += "with a folder per class"
+    add("data", type=Path, help=text)
+    add("--target", metavar="COLUMN", help="the column to predict; needed for a table")
     needed = " and ".join(r.name for r in READOUTS.values() if "meta" in r.needs)
     text = f"a small table with the same columns and trusted targets, which the readouts {needed} "
     text += "need; without it they train twice, and each time hold out another 20 %% of the rows"
@@ -132,8 +140,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--id": "keep a column out of the model and copy it into the result",
         "--drop": "keep a column out altogether",
         "--categorical": "take a column of numbers as categories",
+        "--text": "encode the texts of a column with a language model",
+        "--picture": "encode the pictures whose paths, seen from the table's folder, a column has",
     }.items():
         add(option, **several, metavar="COLUMN", help=f"{text} (may be repeated)")
+    usual = " and ".join(f"{name} for a {kind}" for kind, name in DEFAULTS.items())
+    text = f"what encodes texts or pictures (default: {usual}); once for each"
+    add("--encoder", **several, metavar="NAME", help=text)
     text = "missing entries: stop and say where (default), or impute: the median and an extra 0/1 "
     text += "column for numbers, a level of its own for categories"
     add("--missing", choices=("error", "impute"), default="error", help=text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import re
 import shlex
@@ -21,12 +20,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nddv.cli.arguments import build_parser, explain, version
+from nddv.cli.inputs import Inputs, read_inputs
 from nddv.cli.readouts import caution
 from nddv.dynamics.readouts import default_readout, get_readout
 from nddv.estimator.validation import check_task
 from nddv.support.files import as_json, atomic_write
-from nddv.tabular.encoding import Rules, describe, learn_encoding, read_target
-from nddv.tabular.files import FileTable, TableError, read_table
+from nddv.tabular.files import FileTable, TableError
 
 # what the estimator's record repeats of the settings, the input and the time
 REPEATED = {"params", "readout", "configuration", "task", "seed", "n", "d", "seconds"}
@@ -39,39 +38,32 @@ def run(arguments: argparse.Namespace) -> None:
     """Value the rows of a table and write the result."""
     _check_curve(arguments)
     outputs = plan_outputs(arguments)
-    table = read_table(arguments.data, arguments.separator, arguments.encoding, arguments.na)
-    y = read_target(table, arguments.target, arguments.task)
-    encoding = learn_encoding(table, _rules(arguments))
-    X = encoding.apply(table)
-    side: dict[str, Any] = {}  # under the names that `fit` has for them
-    for kind, path in (("meta", arguments.meta), ("valid", arguments.valid)):
-        if path is not None:
-            other = read_table(path, arguments.separator, arguments.encoding, arguments.na)
-            side[f"y_{kind}"] = read_target(other, arguments.target, arguments.task)
-            side[f"X_{kind}"] = encoding.apply(other)
-    task = check_task(arguments.task, y)
+    inputs = read_inputs(arguments)
+    table = inputs.table
+    task = check_task(arguments.task, inputs.y)
     readout = arguments.readout or default_readout(task).name
-    notices = [*map(explain, encoding.notices), *caution(task, get_readout(readout))]
+    notices = [*map(explain, inputs.notices), *caution(task, get_readout(readout))]
     for notice in notices:
         _say(arguments, notice)
 
-    estimator, seconds, warned = _fit(arguments, task, readout, X, y, side)
+    estimator, seconds, warned = _fit(arguments, task, readout, inputs)
     values = np.asarray(estimator.values_, dtype=np.float64)
-    result = tabulate(table, values, estimator.stderr_, arguments.flag, arguments.id)
+    result = tabulate(table, values, estimator.stderr_, arguments.flag, inputs.identifiers)
     record = {
         "nddv": version(),
         "command": _command(arguments),
         "input": {
             "file": arguments.data.name,
-            "sha256": hashlib.sha256(arguments.data.read_bytes()).hexdigest(),
+            "sha256": inputs.sha256,
             "rows": len(result),
-            "target": arguments.target,
-            "id": arguments.id,
+            "target": inputs.target,
+            "id": inputs.identifiers,
             "meta": arguments.meta.name if arguments.meta else None,
             "valid": arguments.valid.name if arguments.valid else None,
         },
-        "columns": describe(encoding.columns),
-        "features": int(X.shape[1]),
+        "columns": inputs.columns,
+        "features": int(inputs.X.shape[1]),
+        "excluded": inputs.excluded.to_dict("records"),
         "notices": [*notices, *warned],
         "flag": {"fraction": arguments.flag, "rows": int(result["flag"].sum())},
         "seconds": round(seconds, 3),
@@ -124,7 +116,8 @@ def _curve_in_words(curve: Mapping[str, Any]) -> str:
 
 def plan_outputs(arguments: argparse.Namespace) -> dict[str, Path]:
     """The files to write; refuses before any work what could not be written in the end."""
-    stem = re.sub(KNOWN_SUFFIXES, "", arguments.data.name)
+    data = arguments.data.resolve() if arguments.data.is_dir() else arguments.data
+    stem = re.sub(KNOWN_SUFFIXES, "", data.name)
     values = arguments.out or Path(f"{stem}.values.csv")
     if values.suffix.lower() != ".csv":
         raise TableError(
@@ -166,7 +159,7 @@ def tabulate(
     """
     n = len(values)
     rank = pd.Series(values).rank(ascending=False, method="first").astype(np.int64)
-    result = pd.DataFrame({"row": np.arange(1, n + 1)})
+    result = pd.DataFrame({"row": table.frame.index.to_numpy(dtype=np.int64) + 1})
     for name in identifiers:
         taken = name in {"row", "value", "stderr", "rank", "flag"}
         result[f"id_{name}" if taken else name] = table.frame[name].to_numpy()
@@ -178,25 +171,11 @@ def tabulate(
     return result
 
 
-def _rules(arguments: argparse.Namespace) -> Rules:
-    for option in ("id", "drop", "categorical"):
-        if arguments.target in getattr(arguments, option):
-            raise TableError(f"--{option} {arguments.target}: this column is the target")
-    return Rules(
-        ignore=(arguments.target, *arguments.id, *arguments.drop),
-        categorical=tuple(arguments.categorical),
-        impute=arguments.missing == "impute",
-        max_categories=arguments.max_categories,
-    )
-
-
 def _fit(
     arguments: argparse.Namespace,
     task: str,
     readout: str,
-    X: pd.DataFrame,
-    y: NDArray[np.generic],
-    side: dict[str, Any],
+    inputs: Inputs,
 ) -> tuple[Any, float, list[str]]:
     """Fit the estimator; give it, the seconds it took and what it warned of."""
     from nddv.estimator.nddv import NDDV  # torch: two seconds that a bad table need not cost
@@ -216,7 +195,7 @@ def _fit(
         warnings.simplefilter("always")
         for developers in (DeprecationWarning, PendingDeprecationWarning, ImportWarning):
             warnings.simplefilter("ignore", developers)
-        estimator.fit(X, y, **side)
+        estimator.fit(inputs.X, inputs.y, **inputs.side)
     sentences = list(dict.fromkeys(explain(warning.message) for warning in caught))
     for message in sentences:
         _say(arguments, message)
@@ -230,8 +209,9 @@ def _say(arguments: argparse.Namespace, notice: str) -> None:
 
 def _command(arguments: argparse.Namespace) -> str:
     """The command that makes this result again; options at their defaults are left out."""
-    words = ["nddv", "value", str(arguments.data), "--target", arguments.target]
-    defaults = build_parser().parse_args(["value", "_", "--target", "_"])
+    words = ["nddv", "value", str(arguments.data)]
+    words += [] if arguments.target is None else ["--target", arguments.target]
+    defaults = build_parser().parse_args(["value", "_"])
     for name, value in sorted(vars(arguments).items()):
         unnamed = name in {"command", "data", "target", "force", "quiet", "traceback"}
         if unnamed or value == getattr(defaults, name):

@@ -1,7 +1,7 @@
 """Problems: a data set, encoded, split, standardised and corrupted, for one seed.
 
     addresses   names of problems
-    registry    the meaning of entries of config/datasets.yaml and config/encoders.yaml
+    registry    the meaning of entries of config/datasets.yaml and encoders/encoders.yaml
     fetch       verified files, from the first source that has them
     readers     from files to tables, documents and pictures; `formulas` draws rows instead
     numeric     from tables to numbers, from labels to classes or real targets

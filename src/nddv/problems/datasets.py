@@ -112,7 +112,7 @@ def load_dataset(
     ----------
     name : ``"adult"``, or with an encoder ``"bbc@minilm"``.
     entry : of ``config/datasets.yaml``.
-    encoder : of ``config/encoders.yaml``, for documents and pictures.
+    encoder : of ``encoders.yaml``, see :mod:`nddv.problems.encoders`; for documents and pictures.
     files : the result of an earlier :func:`fetch_dataset`.
     allowed : kinds of sources that may be used; by default all.
     device : of the encoder: ``"auto"``, ``"cpu"`` or ``"cuda"``.

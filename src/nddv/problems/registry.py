@@ -1,4 +1,4 @@
-"""The meaning of the entries of ``config/datasets.yaml`` and ``config/encoders.yaml``.
+"""The meaning of the entries of ``config/datasets.yaml`` and ``encoders/encoders.yaml``.
 
 A data set of documents or pictures is named with its encoder, ``bbc@minilm``; a table has no
 encoder.

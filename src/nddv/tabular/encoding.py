@@ -122,8 +122,8 @@ class Encoding:
     def encode(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Encode rows that need no check, such as rows it was learnt from; (n, features)."""
         parts = [part for c in self.columns for part in c.encode(frame[c.name])]
-        names, values = zip(*parts, strict=True)
-        return pd.DataFrame(np.column_stack(values), columns=list(names))
+        values = [column for _, column in parts] or [np.empty((len(frame), 0))]
+        return pd.DataFrame(np.column_stack(values), columns=[name for name, _ in parts])
 
     def _note_new_levels(self, table: FileTable, summary: Summary, column: Column) -> None:
         new = sorted(set(_counts(summary)) - set(column.levels))
@@ -135,8 +135,11 @@ class Encoding:
             )
 
 
-def learn_encoding(table: FileTable, rules: Rules) -> Encoding:
-    """Decide for every column of a table how it becomes numbers."""
+def learn_encoding(table: FileTable, rules: Rules, needed: bool = True) -> Encoding:
+    """Decide for every column of a table how it becomes numbers.
+
+    needed : raise if there is no such column; else there are features from elsewhere.
+    """
     check_rules(table, rules)
     return decide_encoding(
         table,
@@ -146,6 +149,7 @@ def learn_encoding(table: FileTable, rules: Rules) -> Encoding:
             if name not in rules.ignore
         ),
         rules,
+        needed,
     )
 
 
@@ -160,7 +164,9 @@ def summary_options(name: str, rules: Rules) -> dict[str, Any]:
     return {"kind": "category" if name in rules.categorical else None, "medians": rules.impute}
 
 
-def decide_encoding(source: Source, summaries: Iterable[Summary], rules: Rules) -> Encoding:
+def decide_encoding(
+    source: Source, summaries: Iterable[Summary], rules: Rules, needed: bool = True
+) -> Encoding:
     """Decide, from summaries of the columns that may be features, how each becomes numbers."""
     notices: list[str] = []
     columns: list[Column] = []
@@ -179,7 +185,7 @@ def decide_encoding(source: Source, summaries: Iterable[Summary], rules: Rules) 
             constant.append(summary.name)
     if constant:
         notices.append(f"{_columns(constant)} not vary: dropped")
-    if not columns:
+    if needed and not columns:
         raise TableError(
             f"{source.path} has no column to value the rows by: besides the target, and what is "
             "dropped or does not vary, nothing is left"

@@ -68,12 +68,17 @@ class Source:
         """Whether a quoted entry spans lines; then rows and lines are out of step."""
         raise NotImplementedError
 
+    def place(self, position: int) -> int:
+        """Which row of the file is at a position of the table, from 0."""
+        return position
+
     def where(self, position: int) -> str:
         """Name the row at a position of the table, as a reader finds it in the file."""
-        row = f"row {position + 1}"
+        place = self.place(position)
+        row = f"row {place + 1}"
         if not self.text or self.spans_lines:
             return row
-        return f"{row} (line {position + 2} of {self.path.name})"
+        return f"{row} (line {place + 2} of {self.path.name})"
 
     def check_columns(self, names: Sequence[str], use: str) -> None:
         """Raise if the table lacks a column that somebody named for some use."""
@@ -100,8 +105,8 @@ class FileTable(Source):
 
     Attributes
     ----------
-    frame : (n, columns), index 0 … n−1. Row i of the frame is row i+1 of the file, not counting
-        the header.
+    frame : (n, columns). Its index says which rows of the file these are: i is row i+1, not
+        counting the header. A table that was just read has all of them.
     """
 
     path: Path
@@ -117,6 +122,10 @@ class FileTable(Source):
     def spans_lines(self) -> bool:
         """Whether a quoted entry spans lines."""
         return spans_lines(self.frame)
+
+    def place(self, position: int) -> int:
+        """Which row of the file is at a position of the frame, from 0."""
+        return int(self.frame.index[position])
 
 
 @dataclass(frozen=True)

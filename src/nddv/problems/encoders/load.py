@@ -1,4 +1,4 @@
-"""From an entry of ``config/encoders.yaml`` to the function that encodes."""
+"""From an entry of ``encoders.yaml`` to the function that encodes."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def embed(
     with tqdm(total=len(items), initial=done, **shown) as bar:
         for (path, rows), batch in zip(missing, ahead(read, missing), strict=True):
             try:
-                shard = _as_float16(encode(batch), rows, dimension)
+                shard = as_float16(encode(batch), rows, dimension)
             except Exception as error:
                 error.add_note(f"while rows {rows.start} to {rows.stop - 1} of {name} were encoded")
                 raise
@@ -92,7 +92,9 @@ def _load_shard(path: Path, shape: tuple[int, int]) -> NDArray[np.float16] | Non
     return None
 
 
-def _as_float16(values: NDArray[np.float32], rows: range, dimension: int) -> NDArray[np.float16]:
+def as_float16(
+    values: NDArray[np.float32], rows: Sequence[int], dimension: int
+) -> NDArray[np.float16]:
     """Check the output of an encoder for ``rows``, and convert it to float16."""
     values = np.asarray(values)
     if values.shape != (len(rows), dimension):
