@@ -44,6 +44,7 @@ ROUNDS, SETTLED = 8, 3e-4  # of the pairs and the mean
 MOST_STEPS, GAIN = 50, 1e-2  # of a climb; what is gained by the last step
 LIMIT = 12.0  # of every parameter
 ANOTHER_TRAINING = 1.2  # widens errors: other runs would have scored the rows a little differently
+CHUNK = 50_000  # rows whose slopes are in memory at a time
 LARGEST = 20_000  # rows that a channel is fitted to: more tell little more
 DIAGONAL = -30.0  # log of the chance of what cannot be
 
@@ -161,15 +162,19 @@ class Channel:
 
         The error has the chance of each row, the parameters and the bends.
         """
-        posteriors = self.posteriors(scores, y, trusted)
+        known = np.zeros(len(y), dtype=bool) if trusted is None else trusted
         counts, variances = [], []
-        for fit, found, covariance in zip(self.fits, posteriors, self.covariances, strict=True):
-            z = bent(scores, fit.bend, self.middle) / fit.unit
-            wrong = 1.0 - found.given[np.arange(len(y)), y]
-            slopes = _by_class(_wrong_slopes(fit, z, y, found), y, z.shape[1])
-            own = _by_class((wrong * (1.0 - wrong))[:, None], y, z.shape[1])[:, 0]
-            counts.append(_by_class(wrong[:, None], y, z.shape[1])[:, 0])
-            variances.append(own + np.einsum("kp,pq,kq->k", slopes, covariance, slopes))
+        for fit, covariance in zip(self.fits, self.covariances, strict=True):
+            # wrong labels, the chance of each row, and slopes by the parameters: sums of rows
+            sums = np.zeros((scores.shape[1] + 1, 2 + len(covariance)))
+            for start in range(0, len(y), CHUNK):
+                c = slice(start, start + CHUNK)
+                sums += _sums(
+                    fit, bent(scores[c], fit.bend, self.middle) / fit.unit, y[c], known[c]
+                )
+            slopes = sums[:, 2:]
+            counts.append(sums[:, 0])
+            variances.append(sums[:, 1] + np.einsum("kp,pq,kq->k", slopes, covariance, slopes))
         each, spread = np.stack(counts), np.stack(variances)
         mean = self.weights @ each
         error = np.sqrt(self.weights @ (spread + (each - mean) ** 2))
@@ -295,6 +300,16 @@ class _Target:
         return theta, found
 
 
+def _sums(fit: Fit, z: Floats, y: Labels, trusted: NDArray[np.bool_]) -> Floats:
+    """Wrong labels, their variance and slopes, summed over each class and all: (C + 1, …)."""
+    found = posterior(fit, z, y, trusted)
+    wrong = 1.0 - found.given[np.arange(len(y)), y]
+    slopes = np.where(trusted[:, None], 0.0, _wrong_slopes(fit, z, y, found))
+    rows = np.concatenate([np.stack([wrong, wrong * (1.0 - wrong)], axis=1), slopes], axis=1)
+    by_class = np.stack([rows[y == k].sum(0) for k in range(z.shape[1])])
+    return np.concatenate([by_class, rows.sum(0, keepdims=True)])
+
+
 def _wrong_slopes(fit: Fit, z: Floats, y: Labels, found: Posterior) -> Floats:
     """Derivatives (n, 2C + 1) of the probability that a label is wrong, by the parameters."""
     rows, classes = np.arange(len(y)), np.arange(z.shape[1])
@@ -304,9 +319,3 @@ def _wrong_slopes(fit: Fit, z: Floats, y: Labels, found: Posterior) -> Floats:
     shifts = is_own - found.given
     odds = -(is_own * rho) - found.given * (~is_own - rho)
     return np.asarray(-own[:, None] * np.concatenate([scale[:, None], shifts, odds], axis=1))
-
-
-def _by_class(rows: Floats, y: Labels, classes: int) -> Floats:
-    """Sums of rows (n, p) over each given class, and over all: (C + 1, p)."""
-    sums = np.stack([rows[y == k].sum(0) for k in range(classes)])
-    return np.concatenate([sums, rows.sum(0, keepdims=True)])

@@ -21,9 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
 from nddv.checks.channel import Channel, fit_channel
-from nddv.estimator.held_out import held_out_scores, stratified_parts
+from nddv.estimator.held_out import blocks, held_out_scores, stratified_parts
 from nddv.estimator.nddv import NDDV
-from nddv.estimator.validation import check_features, check_targets, encode_labels
+from nddv.estimator.validation import (
+    check_features,
+    check_targets,
+    column_names,
+    encode_labels,
+)
+from nddv.support.stored import StoredRows
 from nddv.support.wording import InputWarning
 
 Floats = NDArray[np.float64]
@@ -122,10 +128,8 @@ def check_labels(
     X_meta: Any = None,
     y_meta: Any = None,
     *,
+    model: NDDV | None = None,
     folds: int = FOLDS,
-    random_state: int = 0,
-    device: str = "auto",
-    progress: bool = False,
 ) -> LabelCheck:
     """Check the labels (n,) of rows (n, d).
 
@@ -134,21 +138,24 @@ def check_labels(
     X, y : as in `NDDV.fit`.
     X_meta, y_meta : rows whose labels you trust, if there are any: they help to tell doubtful rows
         from wrong labels.
+    model : its settings are those of the models that score rows; it is not changed.
     folds : parts of the rows, each of which is held out once.
-    random_state, device, progress : as in `NDDV`.
     """
+    settings = NDDV() if model is None else model
+    seed = int(settings.random_state or 0)
     x = check_features(X, "X")
     labels = check_targets(y, x.shape[0], "y", "X")
     classes, codes = encode_labels(labels, "y")
     if not 2 <= folds <= len(codes):
         raise ValueError(f"folds must be from 2 to the {len(codes)} rows, got {folds}")
-    settings = NDDV(random_state=random_state, device=device, progress=progress)
-    parts = stratified_parts(codes, folds, np.random.default_rng([random_state, 1]))
     trusted, trusted_codes = None, np.zeros(0, dtype=np.intp)
     if X_meta is not None or y_meta is not None:
-        trusted = check_features(X_meta, "X_meta")
+        trusted = check_features(X_meta, "X_meta", column_names(X))
         of_meta = check_targets(y_meta, trusted.shape[0], "y_meta", "X_meta")
         trusted_codes = encode_labels(of_meta, "y_meta", classes)[1]
+    rng = np.random.default_rng([seed, 1])
+    stored = isinstance(x, StoredRows)
+    parts = blocks(len(codes), folds, rng) if stored else stratified_parts(codes, folds, rng)
     scores, of_trusted = held_out_scores(settings, x, codes, parts, trusted)
     return judge_labels(scores, codes, classes, of_trusted, trusted_codes)
 

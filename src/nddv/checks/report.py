@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from nddv.checks.duplicates import DuplicateCheck, find_duplicates
 from nddv.checks.features import FeatureCheck, find_outliers
 from nddv.checks.groups import compare_groups
 from nddv.checks.labels import CONFIDENCE, Estimate, LabelCheck, check_labels
+from nddv.checks.rows import small_enough
 from nddv.checks.saved import SavedRun, save_run
 from nddv.estimator.nddv import NDDV
 from nddv.estimator.validation import check_targets, check_task
@@ -43,7 +44,8 @@ class Report:
         conflicting.
     classes : label, rows, wrong with low and high, mean of the values.
     groups : of the columns that were named: which are valued worse (`nddv.checks.groups`).
-    labels, features, duplicates : the checks themselves.
+    labels, features, duplicates : the checks themselves; the last two are None for a table that
+        is too large for them, and then `rows` lacks their columns.
     model : the fitted NDDV.
     encoding : how the columns of a frame became numbers; None for numbers.
     record : what was found, in numbers; JSON can hold it.
@@ -53,8 +55,8 @@ class Report:
     classes: pd.DataFrame
     groups: pd.DataFrame
     labels: LabelCheck
-    features: FeatureCheck
-    duplicates: DuplicateCheck
+    features: FeatureCheck | None
+    duplicates: DuplicateCheck | None
     model: NDDV
     encoding: Encoding | None = None
     record: dict[str, Any] = field(default_factory=dict)
@@ -97,9 +99,7 @@ def check(
     *,
     groups: pd.DataFrame | None = None,
     model: NDDV | None = None,
-    random_state: int = 0,
-    device: str = "auto",
-    progress: bool = False,
+    **params: Any,
 ) -> Report:
     """Check a table of labelled rows.
 
@@ -111,7 +111,7 @@ def check(
     groups : (n, …) columns by whose entries rows are compared, such as sex or source; default: the
         classes alone.
     model : an NDDV that has been fitted to X and y; by default one is fitted here.
-    random_state, device, progress : as in `NDDV`.
+    params : of that NDDV, such as random_state, device and progress.
 
     Notes
     -----
@@ -122,7 +122,7 @@ def check(
     X, encoding = _features(_as_pandas(X))
     X_meta = _as_pandas(X_meta)
     if encoding is not None and X_meta is not None:
-        X_meta = encoding.apply(_table(X_meta, "X_meta"))
+        X_meta = encoding.apply(as_table(X_meta, "X_meta"))
     y, y_meta = _as_array(y), _as_array(y_meta)
     labels = check_targets(y, X.shape[0] if hasattr(X, "shape") else len(X), "y", "X")
     if check_task("auto", labels) == "regression":
@@ -130,64 +130,58 @@ def check(
             "y has real numbers, and a number is not right or wrong: give classes, or value the "
             'rows with NDDV(readout="residual")'
         )
-    how: dict[str, Any] = {"random_state": random_state, "device": device, "progress": progress}
     if model is None:
-        model = NDDV(**how).fit(X, labels)
-    found = check_labels(X, labels, X_meta, y_meta, **how)
-    features = find_outliers(X, random_state)
-    duplicates = find_duplicates(X, labels)
+        model = NDDV(**params).fit(X, labels)
+    found = check_labels(X, labels, X_meta, y_meta, model=model)
+    notices = [str(notice) for notice in (encoding.notices if encoding else [])]
+    features, duplicates = None, None
+    if small_enough(X):
+        features = find_outliers(X, int(model.random_state or 0))
+        duplicates = find_duplicates(X, labels)
+    else:
+        notices.append("the table is too large to look for strange features and duplicates")
     rows = _rows(labels, model, found, features, duplicates)
     classes = found.by_class.copy()
     classes["value"] = rows.groupby(found.codes)["value"].mean().to_numpy()
     compared: Any = {"label": labels} if groups is None else groups
     record = {
         "rows": len(rows),
-        "wrong": {"count": found.wrong.count, "low": found.wrong.low, "high": found.wrong.high},
+        "wrong": asdict(found.wrong),
         "confidence": CONFIDENCE,
         "flagged": int(rows["flag"].sum()),
-        "outliers": int(features.outlier.sum()),
-        "duplicates": int((duplicates.group >= 0).sum()),
+        "outliers": None if features is None else int(features.outlier.sum()),
+        "duplicates": None if duplicates is None else int((duplicates.group >= 0).sum()),
+        "notices": notices,
         "seconds": round(time.perf_counter() - start, 3),
     }
-    return Report(
-        rows,
-        classes,
-        compare_groups(rows["value"], compared, rows["p_wrong"]),
-        found,
-        features,
-        duplicates,
-        model,
-        encoding,
-        record,
-    )
+    compared = compare_groups(rows["value"], compared, rows["p_wrong"])
+    return Report(rows, classes, compared, found, features, duplicates, model, encoding, record)
 
 
 def _rows(
     labels: NDArray[Any],
     model: NDDV,
     found: LabelCheck,
-    features: FeatureCheck,
-    duplicates: DuplicateCheck,
+    features: FeatureCheck | None,
+    duplicates: DuplicateCheck | None,
 ) -> pd.DataFrame:
     values = pd.Series(model.values_)
     p_wrong = found.p_wrong
-    return pd.DataFrame(
-        {
-            "row": np.arange(1, len(labels) + 1),
-            "label": labels,
-            "value": values,
-            "rank": values.rank(ascending=False, method="first").astype(np.int64),
-            "p_wrong": p_wrong,
-            "suggested": found.suggested,
-            "p_suggested": found.p_suggested,
-            "flag": (p_wrong > 0.5).astype(np.int64),
-            "typicality": features.scores,
-            "outlier": features.outlier,
-            "group": duplicates.group,
-            "exact": duplicates.exact,
-            "conflicting": duplicates.conflicting,
-        }
-    )
+    rows = {
+        "row": np.arange(1, len(labels) + 1),
+        "label": labels,
+        "value": values,
+        "rank": values.rank(ascending=False, method="first").astype(np.int64),
+        "p_wrong": p_wrong,
+        "suggested": found.suggested,
+        "p_suggested": found.p_suggested,
+        "flag": (p_wrong > 0.5).astype(np.int64),
+    }
+    if features is not None:
+        rows |= {"typicality": features.scores, "outlier": features.outlier}
+    if duplicates is not None:
+        rows |= {name: getattr(duplicates, name) for name in ("group", "exact", "conflicting")}
+    return pd.DataFrame(rows)
 
 
 def _of_labels(report: Report) -> str:
@@ -215,12 +209,13 @@ def _of_others(report: Report) -> str:
     found = []
     if report.record["outliers"]:
         found.append(f"{count(report.record['outliers'], 'row')} with strange features")
-    groups = report.duplicates.groups()
-    if len(groups) and not report.duplicates.expected:
-        found.append(f"{count(len(groups), 'group')} of duplicates")
-    conflicts = int(groups["conflict"].sum()) if len(groups) else 0
-    if conflicts:
-        found.append(f"{count(conflicts, 'group')} of equal rows with different labels")
+    if report.duplicates is not None:
+        groups = report.duplicates.groups()
+        if len(groups) and not report.duplicates.expected:
+            found.append(f"{count(len(groups), 'group')} of duplicates")
+        conflicts = int(groups["conflict"].sum()) if len(groups) else 0
+        if conflicts and not report.duplicates.expected:
+            found.append(f"{count(conflicts, 'group')} of equal rows with different labels")
     worse = report.groups[report.groups["worse"]]
     if len(worse):
         names = ", ".join(f"{c} = {g}" for c, g in worse[["column", "group"]].head(3).to_numpy())
@@ -235,12 +230,13 @@ def _features(X: Any) -> tuple[Any, Encoding | None]:
     )
     if numeric:
         return X, None
-    table = _table(X, "X")
+    table = as_table(X, "X")
     encoding = learn_encoding(table, Rules(impute=True))
     return encoding.apply(table), encoding
 
 
-def _table(frame: pd.DataFrame, name: str) -> FileTable:
+def as_table(frame: pd.DataFrame, name: str) -> FileTable:
+    """A frame as the encoding of columns reads it; `name` stands for it in errors."""
     return FileTable(Path(name), frame.rename(columns=str).reset_index(drop=True), text=False)
 
 

@@ -12,7 +12,12 @@ from nddv.estimator.validation import check_features
 from nddv.support.stored import StoredRows
 from nddv.support.wording import InputError
 
-LARGEST = 500_000_000  # entries that are held in memory: 4 GB
+LARGEST = 200_000_000  # entries that are held in memory: 1.6 GB
+
+
+def small_enough(X: Any) -> bool:
+    """Whether features (n, d) fit in memory as checks of whole tables need them."""
+    return bool(np.prod(X.shape, dtype=float) <= LARGEST) if hasattr(X, "shape") else True
 
 
 def dense_rows(X: Any, least: int, purpose: str) -> NDArray[np.float64]:

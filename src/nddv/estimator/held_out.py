@@ -17,6 +17,8 @@ from nddv.estimator.settings import Settings
 Index = NDArray[np.intp]
 Scores = NDArray[np.float64]
 
+BLOCK = 256  # rows of a block
+
 
 def stratified_parts(codes: Index, count: int, rng: np.random.Generator) -> list[Index]:
     """Rows (n,) in `count` parts; each has its share of every class, to a row."""
@@ -24,6 +26,13 @@ def stratified_parts(codes: Index, count: int, rng: np.random.Generator) -> list
     places = np.empty(len(codes), dtype=np.intp)
     places[order] = np.arange(len(codes)) % count
     return [np.flatnonzero(places == k) for k in range(count)]
+
+
+def blocks(n: int, count: int, rng: np.random.Generator) -> list[Index]:
+    """Rows in `count` parts of whole blocks: rows on disk are then read in contiguous pieces."""
+    numbers = np.arange(n) // max(1, min(BLOCK, n // (4 * count)))
+    places = rng.permutation(numbers[-1] + 1) % count
+    return [np.flatnonzero(places[numbers] == k) for k in range(count)]
 
 
 def held_out_scores(
