@@ -21,14 +21,13 @@ from nddv.checks.duplicates import DuplicateCheck, find_duplicates
 from nddv.checks.features import FeatureCheck, find_outliers
 from nddv.checks.groups import compare_groups
 from nddv.checks.labels import CONFIDENCE, Estimate, LabelCheck, check_labels
-from nddv.checks.rows import small_enough
+from nddv.checks.rows import as_table, small_enough
 from nddv.checks.saved import SavedRun, save_run
 from nddv.estimator.nddv import NDDV
 from nddv.estimator.validation import check_targets, check_task
 from nddv.support.wording import InputError
 from nddv.tabular.encoding import Encoding, Rules, learn_encoding
 from nddv.tabular.entries import count
-from nddv.tabular.files import FileTable
 
 SHOWN = 10  # rows of a report in a notebook
 
@@ -200,8 +199,8 @@ def _of_classes(report: Report) -> str:
     if worst["wrong"] < 0.5:
         return "No class has more wrong labels than chance would make."
     return (
-        f"Most are labelled {worst['label']!r}: about {worst['wrong']:.0f} of its "
-        f"{count(int(worst['rows']), 'row')}."
+        f"The class {worst['label']!r} has the largest share of them: about {worst['wrong']:.0f} "
+        f"of its {count(int(worst['rows']), 'row')}."
     )
 
 
@@ -233,11 +232,6 @@ def _features(X: Any) -> tuple[Any, Encoding | None]:
     table = as_table(X, "X")
     encoding = learn_encoding(table, Rules(impute=True))
     return encoding.apply(table), encoding
-
-
-def as_table(frame: pd.DataFrame, name: str) -> FileTable:
-    """A frame as the encoding of columns reads it; `name` stands for it in errors."""
-    return FileTable(Path(name), frame.rename(columns=str).reset_index(drop=True), text=False)
 
 
 def _as_pandas(table: Any) -> Any:

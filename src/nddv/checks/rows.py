@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
 from nddv.estimator.validation import check_features
 from nddv.support.stored import StoredRows
 from nddv.support.wording import InputError
+from nddv.tabular.files import FileTable
 
 LARGEST = 200_000_000  # entries that are held in memory: 1.6 GB
+
+
+def as_table(frame: pd.DataFrame, name: str) -> FileTable:
+    """A frame as the encoding of columns reads it; `name` stands for it in errors."""
+    return FileTable(Path(name), frame.rename(columns=str).reset_index(drop=True), text=False)
 
 
 def small_enough(X: Any) -> bool:

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from nddv.checks.channel import Channel, Fit
 from nddv.checks.labels import LabelCheck, best_other, wrong_probability
+from nddv.checks.rows import as_table
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.inputs import Bins, Inputs
 from nddv.dynamics.looks import Glance, class_scores
@@ -31,7 +32,7 @@ from nddv.dynamics.rows import Rows
 from nddv.estimator.nddv import NDDV
 from nddv.estimator.validation import check_features, check_targets
 from nddv.problems.fetch.checksums import file_sha256
-from nddv.support.files import read_json, write_json
+from nddv.support.files import read_json, umask, write_json
 from nddv.support.measuring import versions
 from nddv.support.wording import InputError
 from nddv.tabular.encoding import Column, Encoding, Rules
@@ -104,11 +105,13 @@ class SavedRun:
     def score(self, X: Any, y: Any = None) -> pd.DataFrame:
         """What the run says of rows (m, d) that it has not seen.
 
+        X : features; or, where the run was given a frame of words and dates, such a frame.
+
         Returns
         -------
         suggested and p_suggested; with labels y (m,) also value and p_wrong.
         """
-        scores = self.scores(X)
+        scores = self.scores(self._encoded(X))
         if y is None:
             truth = self.channel.truth(scores)
             best = truth.argmax(1)
@@ -132,6 +135,19 @@ class SavedRun:
             }
         )
 
+    def _encoded(self, X: Any) -> Any:
+        """Features of a frame; rows with categories that the run does not know are refused."""
+        if self.encoding is None or not isinstance(X, pd.DataFrame):
+            return X
+        if list(X.columns) == self.features:
+            return X
+        table = as_table(X, "X")
+        for reasons in self.encoding.unknown_levels(table):
+            if reasons.any():
+                row = int(reasons.astype(bool).argmax())
+                raise InputError(f"row {row}: {reasons[row]}; leave such rows out")
+        return self.encoding.apply(table)
+
 
 def save_run(folder: str | Path, run: SavedRun, replace: bool = False) -> None:
     """Write a run to a folder: whole, or not at all.
@@ -146,6 +162,7 @@ def save_run(folder: str | Path, run: SavedRun, replace: bool = False) -> None:
         made.mkdir()
         tensors = {name: part.detach().cpu().contiguous() for name, part in _tensors(run).items()}
         save_file(tensors, made / NUMBERS)
+        (made / NUMBERS).chmod(0o666 & ~umask())
         write_json(made / RUN, _description(run, file_sha256(made / NUMBERS)))
         if folder.exists():
             folder.rename(Path(scratch) / "before")

@@ -27,8 +27,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     try:
         with stoppable():
-            from nddv.cli.value import run  # pandas: not for --help and --version
-
+            # imported here, for their pandas: not for --help and --version
+            if arguments.command == "score":
+                from nddv.cli.score import run
+            else:
+                from nddv.cli.value import run
             run(arguments)
     except KeyboardInterrupt as error:
         print("nddv: interrupted, nothing written", file=sys.stderr)

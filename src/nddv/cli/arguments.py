@@ -20,29 +20,48 @@ OPTIONS = {"X_meta": "--meta", "X_valid": "--valid", "y": "--target", "random_st
 
 DESCRIPTION = "Neural Dynamic Data Valuation: one score per training point, from training itself."
 
+AUTO = "auto"
+BUDGET = 0.1
+"""Share of the rows that is flagged where wrong rows cannot be told by their probability."""
+
 EXAMPLES = """\
 examples:
   nddv value data.csv --target label
   nddv value data.csv --target label --out values.csv --report values.html
   nddv value data.parquet --target price --task regression --id house --drop comment
   nddv value noisy.csv --target label --meta checked.csv --readout participation
+  nddv value data.csv --target label --save run && nddv score new.csv --run run
   nddv value reviews.csv --target stars --text review
   nddv value photos/                    # a folder per class
   nddv value photos.csv --target label --picture path
 """
 
 VALUE_DESCRIPTION = """\
-Give every row of a table, or every picture of a folder, a value: higher is better (in
-regression not with every readout), and the values sum to zero.
+Give every row of a table a value: higher is better (in regression not with every readout),
+and the values sum to zero. Of classes also say which labels are wrong, how many, and what
+they should be.
 
 The result is a CSV file with one line a row:
-  row    the row's number in the table, the first after the header being 1
-  value  its value for a model trained on this table
-  rank   1 for the most valuable row
-  flag   1 for the rows with the lowest values, as many as --flag says
+  row          the row's number in the table, the first after the header being 1
+  value        its value for a model trained on this table
+  rank         1 for the most valuable row
+  p_wrong      the probability that its label is wrong
+  suggested    the label that it should have, with its probability p_suggested
+  typicality   how usual its features are (higher is more usual); outlier: strange ones
+  group        number of the group of duplicates that it is in, or -1; exact: to the last
+               digit; conflicting: with different labels
+  flag         1 for the rows to look at: p_wrong above 1/2, or as many as --flag says
 
-The flag is a budget, not a detector: it marks the rows to look at first when there is
-time for that many. It marks as many in a table without any error.
+The columns from p_wrong to conflicting are there for classes and the default readout. They
+take five more runs; a budget such as --flag 0.1 leaves them out, and flags the lowest values.
+"""
+
+SCORE_DESCRIPTION = """\
+Score rows that a run has not seen; nddv value ... --save FOLDER keeps a run.
+
+The result is a CSV file with one line a row: value, p_wrong, suggested and p_suggested, as
+nddv value has them. Rows without the target column get suggested labels only. A row that the
+run cannot judge, with a category or a class that it does not know, is left out and named.
 """
 
 
@@ -109,7 +128,39 @@ def build_parser() -> argparse.ArgumentParser:
     )
     texts |= {"help": "value the rows of a table", "description": VALUE_DESCRIPTION}
     _add_options(commands.add_parser("value", **texts))
+    texts |= {"help": "score rows that a saved run has not seen", "description": SCORE_DESCRIPTION}
+    _add_score_options(commands.add_parser("score", **texts))
     return parser
+
+
+def _add_score_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("data").add_argument
+    add("data", type=Path, help="a table, or a folder of pictures, like the one that was valued")
+    text = "the folder that nddv value --save wrote"
+    add("--run", type=Path, metavar="FOLDER", required=True, help=text)
+    _add_text_file_options(add)
+    add = parser.add_argument_group("output").add_argument
+    text = "the scores (default: DATA.scores.csv, in this folder)"
+    add("--out", type=Path, metavar="FILE", help=text)
+    text = "keep a column in the result (may be repeated)"
+    add("--id", action="append", default=[], metavar="COLUMN", help=text)
+    add("--device", **_choice("device"), help="of an encoder of texts or pictures; default: auto")
+    _add_common_options(add)
+
+
+def _add_text_file_options(add: Any) -> None:
+    text = "between entries of a text file (default: comma, or tab for .tsv)"
+    add("--separator", type=_separator, metavar="CHAR", help=text)
+    text = "of a text file (default: utf-8)"
+    add("--encoding", default="utf-8", metavar="NAME", help=text)
+    text = "an entry of a text file that stands for missing, such as '?' (may be repeated)"
+    add("--na", action="append", default=[], metavar="TEXT", help=text)
+
+
+def _add_common_options(add: Any) -> None:
+    add("--force", action="store_true", help="replace files that exist")
+    add("--quiet", action="store_true", help="print errors only")
+    add("--traceback", action="store_true", help="show where in the code an error arose")
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -128,18 +179,16 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--meta", **file, help=text)
     text = "a table on which a readout measures utility (default: the meta data)"
     add("--valid", **file, help=text)
-    text = "between entries of a text file (default: comma, or tab for .tsv)"
-    add("--separator", type=_separator, metavar="CHAR", help=text)
-    text = "of a text file (default: utf-8)"
-    add("--encoding", default="utf-8", metavar="NAME", help=text)
-    text = "an entry of a text file that stands for missing, such as '?' (may be repeated)"
-    add("--na", **several, metavar="TEXT", help=text)
+    _add_text_file_options(add)
+    text = "read a table in pieces, which need not fit in memory: auto (default) if it is large"
+    add("--stream", choices=(AUTO, "always", "never"), default=AUTO, help=text)
 
     add = parser.add_argument_group("columns").add_argument
     for option, text in {
         "--id": "keep a column out of the model and copy it into the result",
         "--drop": "keep a column out altogether",
         "--categorical": "take a column of numbers as categories",
+        "--group": "say whether rows are valued worse by the entries of a column",
         "--text": "encode the texts of a column with a language model",
         "--picture": "encode the pictures whose paths, seen from the table's folder, a column has",
     }.items():
@@ -172,11 +221,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("output").add_argument
     add("--out", **file, help="the values (default: DATA.values.csv, in this folder)")
     add("--report", **file, help="also write an HTML page, complete in one file")
-    text = "fraction of the rows to flag, those with the lowest values (default: 0.1)"
-    add("--flag", type=_fraction, default=0.1, metavar="FRACTION", help=text)
-    add("--force", action="store_true", help="replace files that exist")
-    add("--quiet", action="store_true", help="print errors only")
-    add("--traceback", action="store_true", help="show where in the code an error arose")
+    text = "auto (default): the rows whose label is more likely wrong than right. A fraction such "
+    text += "as 0.1: that part of the rows, those with the lowest values"
+    add("--flag", type=_flag, default=AUTO, metavar="FRACTION", help=text)
+    text = "keep the run in a folder, for nddv score"
+    add("--save", type=Path, metavar="FOLDER", help=text)
+    _add_common_options(add)
 
 
 def _choice(name: str) -> dict[str, Any]:
@@ -210,7 +260,9 @@ def _whole(least: int):  # type: ignore[no-untyped-def]  # argparse wants any ca
     return whole_number
 
 
-def _fraction(text: str) -> float:
+def _flag(text: str) -> float | str:
+    if text == AUTO:
+        return text
     number = float(text)
     if not (math.isfinite(number) and 0.0 <= number < 1.0):
         raise argparse.ArgumentTypeError(f"{text} is not in [0, 1); for ten per cent give 0.1")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
-import re
 import shlex
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,36 +18,56 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nddv.cli.arguments import build_parser, explain, version
-from nddv.cli.inputs import Inputs, read_inputs
+from nddv.cli.arguments import AUTO, BUDGET, build_parser, explain, version
+from nddv.cli.inputs import Inputs, read_inputs, streams
+from nddv.cli.outputs import check_outputs, csv_output, write_outputs
 from nddv.cli.readouts import caution
+from nddv.cli.runs import check_folder, save
 from nddv.dynamics.readouts import default_readout, get_readout
 from nddv.estimator.validation import check_task
-from nddv.support.files import as_json, atomic_write
+from nddv.support.files import as_json
 from nddv.tabular.files import FileTable, TableError
 
 # what the estimator's record repeats of the settings, the input and the time
 REPEATED = {"params", "readout", "configuration", "task", "seed", "n", "d", "seconds"}
 
-# what is left out of the name of a table, but for a name that is nothing else
-KNOWN_SUFFIXES = r"(?i)(?<=.)(\.(csv|tsv|parquet|pq|gz|bz2|xz|zip|brotli))+\Z"
+# columns of a report that a result has already, or has elsewhere
+UNCHECKED = {"row", "label", "value", "rank", "flag"}
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Value the rows of a table and write the result."""
-    _check_curve(arguments)
+    _check_options(arguments)
     outputs = plan_outputs(arguments)
-    inputs = read_inputs(arguments)
+    with ExitStack() as stack:
+        scratch = None
+        if streams(arguments):
+            made = tempfile.TemporaryDirectory(prefix=".nddv.", dir=outputs["values"].parent)
+            scratch = Path(stack.enter_context(made))
+        _run(arguments, outputs, read_inputs(arguments, scratch))
+
+
+def _run(arguments: argparse.Namespace, outputs: Mapping[str, Path], inputs: Inputs) -> None:
     table = inputs.table
     task = check_task(arguments.task, inputs.y)
     readout = arguments.readout or default_readout(task).name
     notices = [*map(explain, inputs.notices), *caution(task, get_readout(readout))]
+    by_probability = _by_probability(arguments, task, readout)
+    if arguments.flag == AUTO and not by_probability:
+        notices.append(
+            f"the flag marks the lowest {BUDGET:.0%} of the values: whether a row is wrong is told "
+            "of classes, with the default readout"
+        )
     for notice in notices:
         _say(arguments, notice)
 
-    estimator, seconds, warned = _fit(arguments, task, readout, inputs)
+    start = time.perf_counter()
+    estimator, report, warned = _fit(arguments, task, readout, inputs, by_probability)
+    seconds = time.perf_counter() - start
     values = np.asarray(estimator.values_, dtype=np.float64)
-    result = tabulate(table, values, estimator.stderr_, arguments.flag, inputs.identifiers)
+    fraction = BUDGET if arguments.flag == AUTO else arguments.flag
+    checked = None if report is None else report.rows
+    result = tabulate(table, values, estimator.stderr_, fraction, inputs.identifiers, checked)
     record = {
         "nddv": version(),
         "command": _command(arguments),
@@ -65,11 +84,14 @@ def run(arguments: argparse.Namespace) -> None:
         "features": int(inputs.X.shape[1]),
         "excluded": inputs.excluded.to_dict("records"),
         "notices": [*notices, *warned],
-        "flag": {"fraction": arguments.flag, "rows": int(result["flag"].sum())},
+        "flag": {"fraction": None if report else fraction, "rows": int(result["flag"].sum())},
         "seconds": round(seconds, 3),
         "settings": _plain(estimator.record_["params"]),  # with what "auto" stood for
         "estimator": _plain({k: v for k, v in estimator.record_.items() if k not in REPEATED}),
     }
+    if report is not None:
+        found = {name: getattr(report, name).to_dict("records") for name in ("classes", "groups")}
+        record["check"] = _plain({**report.record, **found, "answer": report.sentences()})
     if arguments.curve:
         curve = estimator.drop_curve()
         record["curve"] = {**_plain(asdict(curve)), "best": curve.best}
@@ -78,17 +100,39 @@ def run(arguments: argparse.Namespace) -> None:
         from nddv.cli.page import render_page  # loads matplotlib
 
         texts["page"] = render_page(table, result, record, estimator.history_)
-    with ExitStack() as files:  # all of them or none
-        for name, text in texts.items():
-            temporary = files.enter_context(atomic_write(outputs[name]))
-            temporary.write_text(text, encoding="utf-8", newline="")
+    if report is not None and arguments.save is not None:
+        save(arguments, inputs, report)
+    write_outputs(outputs, texts)
     if not arguments.quiet:
         flagged = record["flag"]["rows"]
-        print(f"{len(result)} rows valued in {seconds:.1f} s, {flagged} flagged (lowest values).")
+        print(f"{len(result)} rows valued in {seconds:.1f} s, {flagged} flagged.")
+        for sentence in record.get("check", {}).get("answer", []):
+            print(sentence)
         if arguments.curve:
             print(_curve_in_words(record["curve"]))
-        for name, file in outputs.items():
+        saved = {} if arguments.save is None else {"run": arguments.save}
+        for name, file in {**outputs, **saved}.items():
             print(f"{name:7}{file}")
+
+
+def _by_probability(arguments: argparse.Namespace, task: str, readout: str) -> bool:
+    """Whether rows are flagged by the probability that they are wrong; refuses what needs it."""
+    told = task == "classification" and readout == default_readout(task).name
+    if arguments.flag == AUTO and told:
+        return True
+    if arguments.save is not None:
+        raise TableError(
+            "--save keeps a run that tells wrong labels: it needs classes, the default readout and "
+            "--flag auto"
+        )
+    return False
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Refuse, before any work, what could not be done in the end."""
+    _check_curve(arguments)
+    if arguments.save is not None:
+        check_folder(arguments.save, arguments.force)
 
 
 def _check_curve(arguments: argparse.Namespace) -> None:
@@ -116,33 +160,12 @@ def _curve_in_words(curve: Mapping[str, Any]) -> str:
 
 def plan_outputs(arguments: argparse.Namespace) -> dict[str, Path]:
     """The files to write; refuses before any work what could not be written in the end."""
-    data = arguments.data.resolve() if arguments.data.is_dir() else arguments.data
-    stem = re.sub(KNOWN_SUFFIXES, "", data.name)
-    values = arguments.out or Path(f"{stem}.values.csv")
-    if values.suffix.lower() != ".csv":
-        raise TableError(
-            f"--out {values}: the values are written as CSV, so the name must end in .csv"
-        )
+    values = csv_output(arguments.out, arguments.data, "values")
     outputs = {"values": values, "record": values.with_suffix(".json")}
     if arguments.report is not None:
         outputs["page"] = arguments.report
-    inputs = {p.resolve() for p in (arguments.data, arguments.meta, arguments.valid) if p}
-    if len({file.resolve() for file in outputs.values()}) < len(outputs):
-        raise TableError("--out and --report name the same file")
-    for file in outputs.values():
-        if file.resolve() in inputs:
-            raise TableError(f"{file} is an input; write the result to another file")
-        if file.is_dir():
-            raise TableError(f"{file} is a folder; name a file")
-        if not file.parent.is_dir():
-            raise TableError(f"the folder {file.parent} does not exist; make it first")
-        if not os.access(file.parent, os.W_OK):
-            raise TableError(
-                f"{file} could not be written: make the folder {file.parent} writable, "
-                "or name a file elsewhere"
-            )
-        if file.exists() and not arguments.force:
-            raise TableError(f"{file} exists; give another name, or --force to replace it")
+    inputs = (arguments.data, arguments.meta, arguments.valid)
+    check_outputs(outputs, inputs, arguments.force)
     return outputs
 
 
@@ -152,32 +175,36 @@ def tabulate(
     stderr: NDArray[np.float64] | None,
     fraction: float,
     identifiers: list[str],
+    checked: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """The result: row, identifiers, value, (standard error,) rank and flag.
+    """The result: row, identifiers, value, (standard error,) rank, what was checked, and flag.
 
-    Equal values rank in the order of their rows.
+    Equal values rank in the order of their rows. Without `checked` (`Report.rows`) the lowest
+    fraction is flagged.
     """
     n = len(values)
     rank = pd.Series(values).rank(ascending=False, method="first").astype(np.int64)
+    own = {"value": values}
+    if stderr is not None:
+        own["stderr"] = np.asarray(stderr, dtype=np.float64)
+    own["rank"] = rank.to_numpy()
+    if checked is not None:
+        own |= {name: checked[name].to_numpy() for name in checked if name not in UNCHECKED}
+        own["flag"] = checked["flag"].to_numpy()
+    else:
+        own["flag"] = (own["rank"] > n - round(fraction * n)).astype(np.int64)
     result = pd.DataFrame({"row": table.frame.index.to_numpy(dtype=np.int64) + 1})
     for name in identifiers:
-        taken = name in {"row", "value", "stderr", "rank", "flag"}
+        taken = name == "row" or name in own
         result[f"id_{name}" if taken else name] = table.frame[name].to_numpy()
-    result["value"] = values
-    if stderr is not None:
-        result["stderr"] = np.asarray(stderr, dtype=np.float64)
-    result["rank"] = rank
-    result["flag"] = (rank > n - round(fraction * n)).astype(np.int64)
-    return result
+    return result.assign(**own)
 
 
 def _fit(
-    arguments: argparse.Namespace,
-    task: str,
-    readout: str,
-    inputs: Inputs,
-) -> tuple[Any, float, list[str]]:
-    """Fit the estimator; give it, the seconds it took and what it warned of."""
+    arguments: argparse.Namespace, task: str, readout: str, inputs: Inputs, check_rows: bool
+) -> tuple[Any, Any, list[str]]:
+    """Fit the estimator, and check the rows; give both and what they warned of."""
+    from nddv.checks.report import check
     from nddv.estimator.nddv import NDDV  # torch: two seconds that a bad table need not cost
 
     options = {"utility": arguments.utility}
@@ -190,16 +217,24 @@ def _fit(
         progress=sys.stderr.isatty() and not arguments.quiet,
         **options,
     )
-    start = time.perf_counter()
+    report = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for developers in (DeprecationWarning, PendingDeprecationWarning, ImportWarning):
             warnings.simplefilter("ignore", developers)
         estimator.fit(inputs.X, inputs.y, **inputs.side)
+        if check_rows:
+            trusted = {k: v for k, v in inputs.side.items() if k.endswith("_meta")}
+            groups = {inputs.target: inputs.y}
+            groups |= {name: inputs.table.frame[name].to_numpy() for name in arguments.group}
+            frame = pd.DataFrame(groups)
+            report = check(inputs.X, inputs.y, **trusted, groups=frame, model=estimator)
+            rows = inputs.table.frame.index.to_numpy(dtype=np.int64) + 1
+            report = replace(report, rows=report.rows.assign(row=rows))
     sentences = list(dict.fromkeys(explain(warning.message) for warning in caught))
     for message in sentences:
         _say(arguments, message)
-    return estimator, time.perf_counter() - start, sentences
+    return estimator, report, sentences
 
 
 def _say(arguments: argparse.Namespace, notice: str) -> None:

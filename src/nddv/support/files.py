@@ -59,7 +59,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         temporary = Path(name)
         try:
             yield temporary
-            temporary.chmod(0o666 & ~_umask())
+            temporary.chmod(0o666 & ~umask())
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -100,7 +100,7 @@ def _runs(pid: int) -> bool:
     return True
 
 
-def _umask() -> int:
+def umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask

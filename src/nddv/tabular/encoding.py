@@ -125,6 +125,18 @@ class Encoding:
         values = [column for _, column in parts] or [np.empty((len(frame), 0))]
         return pd.DataFrame(np.column_stack(values), columns=[name for name, _ in parts])
 
+    def unknown_levels(self, table: FileTable) -> list[NDArray[np.object_]]:
+        """For each category, what its rows (n,) have that was never seen; "" where it was."""
+        table.check_columns([column.name for column in self.columns], "used as a feature")
+        reasons = []
+        for column in self.columns:
+            if column.kind == "category" and not column.pooled:
+                words = words_of(table.frame[column.name]).to_numpy(dtype=object)
+                new = ~np.isin(words.astype(str), np.asarray(column.levels, dtype=str))
+                said = [f"{column.name} is {word!r}, which the run does not know" for word in words]
+                reasons.append(np.where(new, np.array(said, dtype=object), ""))
+        return reasons
+
     def _note_new_levels(self, table: FileTable, summary: Summary, column: Column) -> None:
         new = sorted(set(_counts(summary)) - set(column.levels))
         if new:
