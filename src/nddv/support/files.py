@@ -101,6 +101,7 @@ def _runs(pid: int) -> bool:
 
 
 def umask() -> int:
+    """The permissions that files of this process do not get."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
