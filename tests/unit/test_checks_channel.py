@@ -8,16 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from nddv.checks.channel import (
-    Channel,
-    Fit,
-    _Target,
-    _wrong_slopes,
-    bent,
-    fit_channel,
-    margins,
-    posterior,
-)
+from nddv.checks.channel import Channel, Fit, bent, margins, posterior, wrong_slopes
+from nddv.checks.fitting import Target, fit_channel
 
 
 def draw(n, classes, rho, rng, certain=2.0):
@@ -71,7 +63,7 @@ def target():
     rng = np.random.default_rng(2)
     fit, z, y = a_fit(), rng.normal(size=(40, 3)), rng.integers(3, size=40)
     trusted = rng.random(40) < 0.2
-    return _Target(1.0, 1.0, z, y, trusted, fit.pairs, 0.1), np.concatenate(
+    return Target(1.0, 1.0, z, y, trusted, fit.pairs, 0.1), np.concatenate(
         [[fit.scale], fit.shifts, fit.odds]
     )
 
@@ -91,7 +83,7 @@ def test_slopes_of_the_probability_are_its_derivatives(target):
     def wrong(at):
         return 1 - aim.value(at)[1].given[np.arange(40), aim.y]
 
-    slopes = _wrong_slopes(aim.fit(theta), aim.z, aim.y, aim.value(theta)[1])
+    slopes = wrong_slopes(aim.fit(theta), aim.z, aim.y, aim.value(theta)[1])
     for p, step in enumerate(np.eye(len(theta)) * 1e-6):
         central = (wrong(theta + step) - wrong(theta - step)) / 2e-6
         np.testing.assert_allclose(slopes[:, p], central, rtol=1e-4, atol=1e-7)

@@ -31,22 +31,10 @@ from scipy.special import expit, log_softmax
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
-BENDS = {0.5: 0.1, 1.0: 0.2, 2.0: 0.4, 3.0: 0.3}
-"""How sharply scores bend, with what is believed of each before the data are seen."""
-
 FARTHEST = 15.0  # of a bend: sinh of more would overflow what follows
-PRIOR_ROWS = 20.0  # every ρ_j is pulled to the mean as by so many rows of its class
-PRIOR_PAIRS = 5.0  # every m_j is pulled to equal shares as by so many wrong labels
-SCALE = (0.5, 0.6)  # mean and spread of log β, before the data are seen: what most tables have
-SHIFT = 0.5  # pull of the shifts α to zero: one over their variance
-STARTS = (0.05, 0.3)  # wrong shares that a fit starts from
-ROUNDS, SETTLED = 8, 3e-4  # of the pairs and the mean
-MOST_STEPS, GAIN = 50, 1e-2  # of a climb; what is gained by the last step
-LIMIT = 12.0  # of every parameter
 ANOTHER_TRAINING = 1.2  # widens errors: other runs would have scored the rows a little differently
 CHUNK = 50_000  # rows whose slopes are in memory at a time
-LARGEST = 20_000  # rows that a channel is fitted to: more tell little more
-DIAGONAL = -30.0  # log of the chance of what cannot be
+IMPOSSIBLE = -30.0  # log of the chance of what cannot be
 
 
 @dataclass(frozen=True)
@@ -71,12 +59,12 @@ class Fit:
     pairs: Floats
 
     @property
-    def channel(self) -> Floats:
+    def log_channel(self) -> Floats:
         """log T (C, C)."""
         with np.errstate(divide="ignore"):
             wrong = np.log(expit(self.odds))[:, None] + np.log(self.pairs)
         right = np.diag(np.log(expit(-self.odds)))
-        return np.maximum(np.where(np.eye(len(self.odds), dtype=bool), right, wrong), DIAGONAL)
+        return np.maximum(np.where(np.eye(len(self.odds), dtype=bool), right, wrong), IMPOSSIBLE)
 
 
 @dataclass(frozen=True)
@@ -111,8 +99,8 @@ def bent(scores: Floats, bend: float, middle: float) -> Floats:
 def posterior(fit: Fit, z: Floats, y: Labels, trusted: NDArray[np.bool_]) -> Posterior:
     """Of rows with bent scores z (n, C) over their unit; trusted labels are true."""
     truth = log_softmax(np.exp(fit.scale) * z + fit.shifts, axis=1)
-    passed = fit.channel[:, y].T.copy()
-    passed[trusted] = np.where(np.arange(z.shape[1]) == y[trusted, None], 0.0, DIAGONAL)
+    passed = fit.log_channel[:, y].T.copy()
+    passed[trusted] = np.where(np.arange(z.shape[1]) == y[trusted, None], 0.0, IMPOSSIBLE)
     joint = truth + passed
     top = joint.max(1, keepdims=True)
     share = np.exp(joint - top)
@@ -181,136 +169,17 @@ class Channel:
         return mean, ANOTHER_TRAINING * error
 
 
-def fit_channel(
-    scores: Floats,
-    y: Labels,
-    trusted: NDArray[np.bool_] | None = None,
-    seed: int = 0,
-) -> Channel:
-    """Fit the channel to scores (n, C) of rows that were held out, and their labels (n,)."""
-    known = np.zeros(len(y), dtype=bool) if trusted is None else trusted
-    if len(y) > LARGEST:
-        chosen = np.sort(np.random.default_rng(seed).choice(len(y), LARGEST, replace=False))
-        scores, y, known = scores[chosen], y[chosen], known[chosen]
-    middle = max(float(np.median(margins(scores))), 1e-6)
-    fits, covariances, evidence = [], [], []
-    for bend, belief in BENDS.items():
-        z = bent(scores, bend, middle)
-        unit = max(float(np.median(np.abs(z))), 1e-12)
-        found = [_maximise(bend, unit, z / unit, y, known, start) for start in STARTS]
-        likelihood, fit, covariance = max(found, key=lambda item: item[0])
-        fits.append(fit)
-        covariances.append(covariance)
-        evidence.append(likelihood + np.log(belief))
-    weights = np.exp(np.array(evidence) - max(evidence))
-    return Channel(middle, tuple(fits), weights / weights.sum(), np.stack(covariances))
-
-
-def _maximise(
-    bend: float, unit: float, z: Floats, y: Labels, trusted: NDArray[np.bool_], start: float
-) -> tuple[float, Fit, Floats]:
-    """Likelihood, fit and covariance of the most likely parameters.
-
-    The pairs, and the mean that every ρ_j is pulled to, follow from the fit before.
-    """
-    classes = z.shape[1]
-    pairs = (1.0 - np.eye(classes)) / max(classes - 1, 1)
-    theta = np.concatenate([np.zeros(classes + 1), np.full(classes, np.log(start / (1 - start)))])
-    mean = start
-    for _ in range(ROUNDS):
-        target = _Target(bend, unit, z, y, trusted, pairs, mean)
-        theta, found = target.climb(theta)
-        wrong = found.given.copy()
-        wrong[np.arange(len(y)), y] = 0.0
-        before, mean = mean, min(max(float(wrong.sum()) / len(y), 1e-6), 0.5)
-        counts = np.stack([wrong[y == k].sum(0) for k in range(classes)], axis=1)
-        pairs = counts + PRIOR_PAIRS * (1.0 - np.eye(classes)) / max(classes - 1, 1)
-        pairs /= np.maximum(pairs.sum(1, keepdims=True), 1e-300)
-        if abs(mean - before) < SETTLED:
-            break
-    _, curvature = target.slope(theta, found)
-    likelihood = float(found.log_likelihood.sum())
-    return likelihood, target.fit(theta), np.asarray(np.linalg.inv(curvature))
-
-
-@dataclass(frozen=True)
-class _Target:
-    """What is maximised by the parameters (scale, shifts, odds): likelihood and mild beliefs."""
-
-    bend: float
-    unit: float
-    z: Floats
-    y: Labels
-    trusted: NDArray[np.bool_]
-    pairs: Floats
-    mean: float
-
-    def fit(self, theta: Floats) -> Fit:
-        classes = self.z.shape[1]
-        parts = (float(theta[0]), theta[1 : classes + 1], theta[classes + 1 :])
-        return Fit(self.bend, self.unit, *parts, self.pairs)
-
-    def value(self, theta: Floats) -> tuple[float, Posterior]:
-        """The target, and what the parameters say of the rows."""
-        fit = self.fit(theta)
-        found = posterior(fit, self.z, self.y, self.trusted)
-        rho = expit(fit.odds)
-        belief = self.mean * np.log(rho) + (1.0 - self.mean) * np.log1p(-rho)
-        pull = PRIOR_ROWS * belief.sum() - 0.5 * SHIFT * (fit.shifts**2).sum()
-        pull -= 0.5 * ((fit.scale - SCALE[0]) / SCALE[1]) ** 2
-        return float(found.log_likelihood.sum() + pull), found
-
-    def slope(self, theta: Floats, found: Posterior) -> tuple[Floats, Floats]:
-        """Derivatives (p,) of the target, and minus its curvature (p, p)."""
-        fit = self.fit(theta)
-        rho, surprise = expit(fit.odds), found.given - found.truth
-        wrong = (self.y[:, None] != np.arange(len(rho))) - rho
-        odds = np.where(self.trusted[:, None], 0.0, found.given * wrong)
-        scale = np.exp(fit.scale) * (surprise * self.z).sum(1, keepdims=True)
-        rows = np.concatenate([scale, surprise, odds], axis=1)
-        slope = rows.sum(0)
-        curvature = rows.T @ rows
-        places = np.arange(len(rho))
-        slope[0] -= (fit.scale - SCALE[0]) / SCALE[1] ** 2
-        slope[1 + places] -= SHIFT * fit.shifts
-        slope[1 + len(rho) + places] += PRIOR_ROWS * (self.mean - rho)
-        pull = np.concatenate(
-            [[SCALE[1] ** -2], np.full(len(rho), SHIFT), PRIOR_ROWS * rho * (1.0 - rho) + 1e-6]
-        )
-        return slope, curvature + np.diag(pull)
-
-    def climb(self, theta: Floats) -> tuple[Floats, Posterior]:
-        """The nearest maximum, by damped steps of Berndt, Hall, Hall and Hausman."""
-        value, found = self.value(theta)
-        damping = 1e-3
-        for _ in range(MOST_STEPS):
-            slope, curvature = self.slope(theta, found)
-            damped = curvature + damping * np.diag(np.diag(curvature))
-            moved = np.clip(theta + np.linalg.solve(damped, slope), -LIMIT, LIMIT)
-            higher, seen = self.value(moved)
-            if higher > value:
-                gained, damping = higher - value, damping / 4
-                theta, value, found = moved, higher, seen
-                if gained < GAIN:
-                    break
-            else:
-                damping *= 8
-                if damping > 1e8:
-                    break
-        return theta, found
-
-
 def _sums(fit: Fit, z: Floats, y: Labels, trusted: NDArray[np.bool_]) -> Floats:
     """Wrong labels, their variance and slopes, summed over each class and all: (C + 1, …)."""
     found = posterior(fit, z, y, trusted)
     wrong = 1.0 - found.given[np.arange(len(y)), y]
-    slopes = np.where(trusted[:, None], 0.0, _wrong_slopes(fit, z, y, found))
+    slopes = np.where(trusted[:, None], 0.0, wrong_slopes(fit, z, y, found))
     rows = np.concatenate([np.stack([wrong, wrong * (1.0 - wrong)], axis=1), slopes], axis=1)
     by_class = np.stack([rows[y == k].sum(0) for k in range(z.shape[1])])
     return np.concatenate([by_class, rows.sum(0, keepdims=True)])
 
 
-def _wrong_slopes(fit: Fit, z: Floats, y: Labels, found: Posterior) -> Floats:
+def wrong_slopes(fit: Fit, z: Floats, y: Labels, found: Posterior) -> Floats:
     """Derivatives (n, 2C + 1) of the probability that a label is wrong, by the parameters."""
     rows, classes = np.arange(len(y)), np.arange(z.shape[1])
     own, is_own = found.given[rows, y], y[:, None] == classes

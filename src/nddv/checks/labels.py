@@ -20,7 +20,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
-from nddv.checks.channel import Channel, fit_channel
+from nddv.checks.channel import Channel
+from nddv.checks.fitting import fit_channel
 from nddv.estimator.held_out import blocks, held_out_scores, stratified_parts
 from nddv.estimator.nddv import NDDV
 from nddv.estimator.validation import (
