@@ -49,8 +49,7 @@ def make_problem(
     if seed < 0:
         raise ValueError(f"the seed must not be negative, got {seed}")
     table = data if isinstance(data, Table) else _built_in(data)
-    # One random stream per step, so that a change of one step leaves the other draws alone.
-    split_rng, train_rng, valid_rng = np.random.default_rng(seed).spawn(3)
+    split_rng, train_rng, valid_rng = _streams(seed)
     try:
         check_task(corruption, table.task)
         rows = stratified_splits(table.y, wanted, split_rng, resample)
@@ -90,6 +89,34 @@ def make_problem(
     }
     truth = Truth(kinds, y_clean, rows["train"], group, about)
     return Problem(**arrays, record=record), truth
+
+
+def items_of(problem: Problem, truth: Truth, table: Table) -> dict[str, NDArray[Any]]:
+    """What a table has for the very rows of a problem, (rows, d) of each part, as it is.
+
+    table : of the same data set, perhaps with another encoder.
+    """
+    record = problem.record
+    draw = record["sizes"], _streams(record["seed"])[0], record["resampled"]
+    rows = stratified_splits(table.y, *draw)
+    if not (
+        np.array_equal(rows["train"], truth.rows_train)
+        and np.array_equal(table.y[rows["train"]], truth.y_clean)
+        and np.array_equal(table.y[rows["test"]], problem.y_test)
+    ):
+        raise ValueError(
+            f"{table.name} does not have the rows of {record['address']} in the same order: load "
+            "both from the same source"
+        )
+    return {part: np.asarray(table.X[rows[part]]) for part in PARTS}
+
+
+def _streams(seed: int) -> list[np.random.Generator]:
+    """A stream for splits, for the training part and for the validation part.
+
+    One for each step, so that a change of one step leaves the other draws alone.
+    """
+    return np.random.default_rng(seed).spawn(3)
 
 
 def _parts(
