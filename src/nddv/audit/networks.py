@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 HIDDEN = 64
+EMBEDDED = 32
+"""Numbers of a word."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,10 @@ class Bag(nn.Module):
 
     def __init__(self, vocabulary: int, classes: int) -> None:
         super().__init__()
-        self.words = nn.EmbeddingBag(vocabulary, HIDDEN, mode="mean", padding_idx=0)
-        self.head = nn.Sequential(nn.Linear(HIDDEN, HIDDEN), nn.GELU(), nn.Linear(HIDDEN, classes))
+        self.words = nn.EmbeddingBag(vocabulary, EMBEDDED, mode="mean", padding_idx=0)
+        nn.init.normal_(self.words.weight, std=0.1)  # more would drown what is learnt of rare words
+        hidden = nn.Linear(EMBEDDED, HIDDEN), nn.GELU()
+        self.head = nn.Sequential(*hidden, nn.Linear(HIDDEN, classes))
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits (B, classes) of numbers of words (B, length), 0 where there is none."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from nddv.laws import Law, find_law
-from nddv.replay.checks import check_module, check_program
+from nddv.replay.checks import check_loss, check_module, check_program
 from nddv.replay.choices import LEVELS, OPTIMIZERS, REPLAY, SCHEDULES, TERMINAL, TRACIN
 from nddv.replay.curves import CHECKS, DropCurve, drop_curve
 from nddv.replay.engine import State, checkpoint_interval, run_from
@@ -123,8 +123,7 @@ class Replay:
         check_module(module)
         self.module = module
         self.loss = pick(LOSSES, loss, "loss") if isinstance(loss, str) else loss
-        if not callable(self.loss):
-            raise ValueError(f"loss must be a name or a function, got {loss!r}")
+        check_loss(self.loss)
         self.optimizer, self.learning_rate, self.schedule = optimizer, learning_rate, schedule
         self.momentum, self.weight_decay, self.epsilon = momentum, weight_decay, epsilon
         self.clip, self.epochs, self.batch_size = clip, epochs, batch_size

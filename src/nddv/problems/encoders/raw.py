@@ -36,7 +36,7 @@ def pixels(folder: Path | None, device: str, side: int = 32) -> Encode:
 
 
 def words(
-    folder: Path | None, device: str, max_tokens: int = 200, vocabulary: int = MOST_WORDS
+    folder: Path | None, device: str, max_tokens: int = 128, vocabulary: int = MOST_WORDS
 ) -> Encode:
     """The first words of documents, each as its hash: 1 to vocabulary − 1; 0 fills a row up."""
     if not 2 <= vocabulary <= MOST_WORDS:
