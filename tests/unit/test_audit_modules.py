@@ -10,7 +10,7 @@ from nddv.audit import modules
 from nddv.audit.datamodelling import drop_subsets
 from nddv.audit.modules import COLUMNS, compare_modules
 from nddv.audit.networks import NETWORKS, pictures
-from nddv.problems import Table, make_problem
+from nddv.problems import Table, load_problem, make_problem, save_problem
 from nddv.problems.datasets import load_dataset
 from nddv.problems.make import items_of
 from nddv.problems.registry import BUILT_IN
@@ -85,8 +85,9 @@ def test_a_method_without_values_is_a_gap(digits, made, monkeypatch):
     assert np.isnan(row["f1"])
 
 
-def test_items_are_those_of_the_rows(digits, made):
-    problem, truth = made
+def test_items_are_those_of_the_rows(digits, made, tmp_path):
+    save_problem(tmp_path / "problem.npz", made[0])
+    problem, truth = load_problem(tmp_path / "problem.npz"), made[1]
     items = items_of(problem, truth, digits)
     np.testing.assert_array_equal(items["train"], digits.X[truth.rows_train])
     assert {part: len(rows) for part, rows in items.items()} == {"train": N, **SIZES}

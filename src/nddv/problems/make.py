@@ -97,8 +97,8 @@ def items_of(problem: Problem, truth: Truth, table: Table) -> dict[str, NDArray[
     table : of the same data set, perhaps with another encoder.
     """
     record = problem.record
-    draw = record["sizes"], _streams(record["seed"])[0], record["resampled"]
-    rows = stratified_splits(table.y, *draw)
+    sizes = {part: record["sizes"][part] for part in PARTS}  # a file has them in another order
+    rows = stratified_splits(table.y, sizes, _streams(record["seed"])[0], record["resampled"])
     if not (
         np.array_equal(rows["train"], truth.rows_train)
         and np.array_equal(table.y[rows["train"]], truth.y_clean)

@@ -104,7 +104,7 @@ def _check_optimizer(program: ModuleProgram, dtype: torch.dtype) -> None:
     least = torch.finfo(dtype).tiny ** 0.5
     if how.name == "adamw" and how.epsilon < least:
         raise ValueError(
-            f"epsilon={how.epsilon:g} is zero when it is squared in {dtype}: a step of AdamW has no "
+            f"epsilon={how.epsilon:g} is zero when it is squared in {dtype}: AdamW's step has no "
             f"derivative where a gradient is zero; take at least {least:.0e}, better 1e-8"
         )
 

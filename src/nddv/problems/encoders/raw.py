@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nddv.problems.encoders.load import Encode
 
-WORD = re.compile(r"\w+")
+WORD = re.compile(r"\w{4,}")
 MOST_WORDS = 2048  # numbers that float16 tells apart
 
 
