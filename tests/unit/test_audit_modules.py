@@ -12,7 +12,7 @@ from nddv.audit.modules import COLUMNS, compare_modules
 from nddv.audit.networks import NETWORKS, pictures
 from nddv.problems import Table, load_problem, make_problem, save_problem
 from nddv.problems.datasets import load_dataset
-from nddv.problems.make import items_of
+from nddv.problems.items import items_of
 from nddv.problems.registry import BUILT_IN
 from nddv.replay.choices import REPLAY, TERMINAL, TRACIN
 from nddv.values import Values

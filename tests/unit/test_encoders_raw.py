@@ -21,18 +21,18 @@ def test_pictures_of_another_size_are_resized():
 
 
 def test_words_have_a_number_each_and_rows_are_filled_up(tmp_path):
-    documents = ["The cat, the dog.", "", "cat " * 9]
+    documents = ["These, of cats: these are the DOGS", "", "Cats " * 9]
     rows = embed(documents, words(None, "cpu", max_tokens=6), 6, tmp_path, progress=False)
-    the, cat, again, dog = rows[0, :4]
-    assert the == again
-    assert len({the, cat, dog}) == 3
+    these, cats, again, dogs = rows[0, :4]  # short words say little, and are left out
+    assert these == again
+    assert len({these, cats, dogs}) == 3
     assert (rows[0, 4:] == 0).all()
     assert (rows[1] == 0).all()
-    assert (rows[2] == cat).all()
+    assert (rows[2] == cats).all()
 
 
 def test_numbers_of_words_are_exact_in_half_precision(tmp_path):
-    document = " ".join(f"w{i}" for i in range(5000))
+    document = " ".join(f"word{i}" for i in range(5000))
     encode = words(None, "cpu", max_tokens=5000)
     rows = embed([document], encode, 5000, tmp_path, progress=False)
     np.testing.assert_array_equal(rows, encode([document]))

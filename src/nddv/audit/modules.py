@@ -22,7 +22,7 @@ from nddv.audit.networks import NETWORKS
 from nddv.audit.ranks import correlation
 from nddv.methods.valuation import value_or_gap
 from nddv.problems.addresses import KINDS
-from nddv.problems.make import items_of
+from nddv.problems.items import items_of
 from nddv.problems.problem import Problem, Truth
 from nddv.problems.tables import Table
 from nddv.replay.choices import REPLAY, TERMINAL, TRACIN

@@ -12,7 +12,7 @@ from nddv.problems.addresses import KINDS, address, check_task, parse_corruption
 from nddv.problems.corruption import corrupt
 from nddv.problems.problem import Problem, Truth
 from nddv.problems.sizes import PARTS, part_sizes
-from nddv.problems.splits import standardise, stratified_splits
+from nddv.problems.splits import standardise, stratified_splits, streams
 from nddv.problems.tables import Table
 
 # Sizes of the other parts, as shares of n: the paper's 1000/100/300/100, 10000/1000/3000/1000.
@@ -49,7 +49,7 @@ def make_problem(
     if seed < 0:
         raise ValueError(f"the seed must not be negative, got {seed}")
     table = data if isinstance(data, Table) else _built_in(data)
-    split_rng, train_rng, valid_rng = _streams(seed)
+    split_rng, train_rng, valid_rng = streams(seed)
     try:
         check_task(corruption, table.task)
         rows = stratified_splits(table.y, wanted, split_rng, resample)
@@ -89,34 +89,6 @@ def make_problem(
     }
     truth = Truth(kinds, y_clean, rows["train"], group, about)
     return Problem(**arrays, record=record), truth
-
-
-def items_of(problem: Problem, truth: Truth, table: Table) -> dict[str, NDArray[Any]]:
-    """What a table has for the very rows of a problem, (rows, d) of each part, as it is.
-
-    table : of the same data set, perhaps with another encoder.
-    """
-    record = problem.record
-    sizes = {part: record["sizes"][part] for part in PARTS}  # a file has them in another order
-    rows = stratified_splits(table.y, sizes, _streams(record["seed"])[0], record["resampled"])
-    if not (
-        np.array_equal(rows["train"], truth.rows_train)
-        and np.array_equal(table.y[rows["train"]], truth.y_clean)
-        and np.array_equal(table.y[rows["test"]], problem.y_test)
-    ):
-        raise ValueError(
-            f"{table.name} does not have the rows of {record['address']} in the same order: load "
-            "both from the same source"
-        )
-    return {part: np.asarray(table.X[rows[part]]) for part in PARTS}
-
-
-def _streams(seed: int) -> list[np.random.Generator]:
-    """A stream for splits, for the training part and for the validation part.
-
-    One for each step, so that a change of one step leaves the other draws alone.
-    """
-    return np.random.default_rng(seed).spawn(3)
 
 
 def _parts(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nddv.problems.encoders.load import Encode
 
-WORD = re.compile(r"\w{4,}")
+WORD = re.compile(r"\w{4,}")  # shorter ones say little of the topic
 MOST_WORDS = 2048  # numbers that float16 tells apart
 
 
@@ -38,7 +38,7 @@ def pixels(folder: Path | None, device: str, side: int = 32) -> Encode:
 def words(
     folder: Path | None, device: str, max_tokens: int = 128, vocabulary: int = MOST_WORDS
 ) -> Encode:
-    """The first words of documents, each as its hash: 1 to vocabulary − 1; 0 fills a row up."""
+    """The first longer words of documents, as hashes: 1 to vocabulary − 1; 0 fills a row up."""
     if not 2 <= vocabulary <= MOST_WORDS:
         raise ValueError(f"vocabulary must be 2 to {MOST_WORDS}, got {vocabulary}")
 
