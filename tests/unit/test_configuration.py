@@ -126,6 +126,17 @@ OWN = {"source": "csv", "path": "none.csv", "target": "y"}
         ),
         ({"semivalues": {"budgets": [0]}}, "semivalues.budgets[0]: must be above 0"),
         ({"semivalues": {"reference": {"reliability": 1}}}, "semivalues.reference.reliability: "),
+        (
+            {"modules": {"trained": {"mlp": {"datasets": ["digit"]}}}},
+            "modules.trained.mlp.datasets[0]: unknown data set",
+        ),
+        ({"modules": {"trained": {"mpl": {}}}}, "modules.trained"),
+        ({"modules": {"corruptions": ["feature10"]}}, "modules.corruptions[0]: "),
+        ({"modules": {"methods": ["lo"]}}, "modules.methods[0]: unknown method 'lo'; did you"),
+        (
+            {"modules": {"trained": {"bag": {"replay": {"epochz": 3}}}}},
+            "modules.trained.bag.replay.epochz: unknown key; did you mean 'epochs'?",
+        ),
         (timing(methods=["ghost"]), "timings.tables.elapsed_time[0].methods[0]: unknown method"),
         (timing(methods=["nddv-path:steps=2"]), "variants are not timed"),
         (timing(valid=["fxied"]), "elapsed_time[0].valid[0]: unknown name 'fxied'; did you mean"),

@@ -240,6 +240,30 @@ def test_semivalues_are_compared_on_some_of_the_seeds(configuration):
     assert not {"datasets", "n", "corruptions", "seeds"} & set(plan.comparison)
 
 
+def test_networks_read_pixels_and_words_of_some_of_the_seeds(configuration):
+    of = {"mlp": ["digits"], "convolution": ["imagenet100@resnet50"], "bag": ["bbc@minilm"]}
+    trained = {module: {"datasets": datasets} for module, datasets in of.items()}
+    changed = {"n": 60, "seeds": 2, "methods": ["knn-shapley"], "trained": trained}
+    settings = {"knn-shapley": {"k": 3}}
+    sources = ["package", "scikit-learn", "generated"]
+    overlay = {"modules": changed, "settings": settings, "sources": sources}
+    plan = Plan.of(configuration(overlay), ROOT)
+    assert plan.trained_seeds == plan.fact("module_seeds") == plan.seeds[:2]
+    assert plan.files("modules:costs") == [
+        f"results/audits/{dataset}/n60/label10/seed{seed}/modules/{module}/costs.csv"
+        for dataset, module in (("digits", "mlp"), ("bbc@minilm", "bag"))
+        for seed in plan.seeds[:2]
+    ]
+    (gap,) = plan.fact("module_gaps")
+    assert (gap["dataset"], gap["module"]) == ("imagenet100@resnet50", "convolution")
+    read = {name: plan.items_of(name) for name in ("digits", "bbc@minilm", "cifar10@resnet50")}
+    assert list(read.values()) == ["digits", "bbc@words", "cifar10@pixels"]
+    told = plan.training("mlp")
+    assert told["settings"] == {"knn-shapley": {"k": 3}}
+    assert told["replay"]["epochs"] == 20
+    assert not {"datasets", "n", "corruptions", "seeds", "trained"} & set(told)
+
+
 def test_the_hash_of_the_configuration_counts_settings_at_their_default(configuration, monkeypatch):
     before = Plan.of(configuration(), ROOT).provenance
     same = configuration({"settings": {"nddv": {"width": 32}}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from torch import nn
 
 from nddv import Replay
 from nddv.laws import find_law
+from nddv.replay import engine
 from nddv.replay.bags import DifferentiableBags
 from nddv.replay.checks import NORMS
 
@@ -155,6 +157,50 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(tmp_path):
     np.testing.assert_array_equal(found, whole.values(*valid, trust=0).values)
 
 
+def test_a_run_that_is_interrupted_anywhere_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
+    whole, valid = trained(optimizer="adamw", checkpoints="sqrt", folder=tmp_path / "whole")
+    step = engine.advance
+
+    def killed(program, state, weights):
+        if state.step == 5:
+            raise KeyboardInterrupt
+        return step(program, state, weights)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "advance", killed)
+        with pytest.raises(KeyboardInterrupt):
+            trained(optimizer="adamw", checkpoints="sqrt", folder=tmp_path / "killed")
+    again, _ = trained(optimizer="adamw", checkpoints="sqrt", folder=tmp_path / "killed")
+    for path in sorted((tmp_path / "whole").iterdir()):
+        assert (tmp_path / "killed" / path.name).read_bytes() == path.read_bytes()
+    found = again.values(*valid, trust=0).values
+    np.testing.assert_array_equal(found, whole.values(*valid, trust=0).values)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_at_most_three_states_times_the_root_of_the_steps_are_held_at_once(optimizer, monkeypatch):
+    """A state is what training itself holds: parameters and moments. There are twice the root."""
+    alive, peak = weakref.WeakSet(), [0]
+
+    def counted(*parts):
+        state = engine.State(*parts)
+        alive.add(state)
+        peak[0] = max(peak[0], len(alive))
+        return state
+
+    step = engine.advance
+    monkeypatch.setattr(engine, "advance", lambda *a: counted(*vars(step(*a)).values()))
+    run, valid = trained(optimizer=optimizer, epochs=16, batch_size=10, checkpoints="sqrt")
+    during_training, steps = peak[0], 16 * 4
+    run.values(*valid, trust=0)
+    root = int(steps**0.5)
+    assert root * root == steps
+    assert during_training <= root + 2
+    assert root < peak[0] <= 2 * root + 2 < 3 * root
+    size = sum(p.numel() for p in run.module_.parameters()) * 8 * (3 if optimizer == "adamw" else 2)
+    assert run.megabytes_ * 2**20 == 2 * root * size
+
+
 def test_a_folder_of_another_run_is_refused(tmp_path):
     trained(folder=tmp_path)
     with pytest.raises(ValueError, match=r"holds another run \(other settings\)"):
@@ -220,17 +266,32 @@ def test_utilities_are_named_or_functions():
     )
 
 
+class Pairs:
+    """A data set."""
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return self.x[i], self.y[i]
+
+
+@pytest.mark.parametrize("late", ["label", "nan"])
+def test_a_bad_pair_of_any_batch_is_refused(late):
+    x, y = data(NUMBERS)
+    if late == "label":
+        y[50] = 7
+    else:
+        x[50, 2] = torch.nan
+    message = "to 7, but the module has 3 outputs" if late == "label" else "missing or infinite"
+    with pytest.raises(ValueError, match=message):
+        Replay(mlp().double(), epochs=1, batch_size=4).fit(Pairs(x, y))
+
+
 def test_a_data_set_of_pairs_gives_what_arrays_give():
-    class Pairs:
-        def __init__(self, x, y):
-            self.x, self.y = x, y
-
-        def __len__(self):
-            return len(self.x)
-
-        def __getitem__(self, i):
-            return self.x[i], self.y[i]
-
     run, (x, y) = trained()
     torch.manual_seed(0)
     own = data(NUMBERS)
@@ -326,6 +387,12 @@ def frozen():
     return module
 
 
+def two_in_one_place():
+    module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 3))
+    module[1].weight = nn.Parameter(module[0].weight.data)
+    return module
+
+
 def mean_loss(outputs, y):
     return nn.functional.cross_entropy(outputs, y)
 
@@ -347,6 +414,19 @@ def mean_loss(outputs, y):
         (mlp, {"optimizer": "adamw", "epsilon": 0.0}, "epsilon must be a finite number > 0"),
         (mlp, {"learning_rate": -1.0}, "learning_rate must be a finite number > 0"),
         (mlp, {"epochs": 0}, "epochs must be a positive integer"),
+        (two_in_one_place, {}, "0.weight and 1.weight share their memory, but are two: make them"),
+        (mlp, {"loss": nn.Bilinear(3, 3, 1)}, "the loss has parameters, its own or shared with"),
+        (mlp, {"loss": 3}, "loss must be a name or a function, got 3"),
+        (
+            mlp,
+            {"optimizer": "adamw", "epsilon": 1e-25},
+            r"epsilon=1e-25 is zero when it is squared in torch.float32.*take at least 1e-19",
+        ),
+        (
+            lambda: nn.Sequential(nn.Linear(4, 3), nn.Unflatten(1, (3, 1))),
+            {},
+            r"cross_entropy needs outputs \(B, classes\)",
+        ),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_before_training(make, options, message):
@@ -375,6 +455,15 @@ def test_bad_points_are_refused():
         run.retrain(np.ones(3))
     with pytest.raises(ValueError, match="one number that depends on the module"):
         run.derivatives(lambda predict: torch.tensor(1.0))
+    for labels, message in [
+        (valid[1] + 5, "labels go from 5 to 7, but the module has 3 outputs"),
+        (valid[1] - 100, "labels go from -100 to -98"),
+        (valid[1].double(), "needs class indices, one a point, but the targets are torch.float64"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            run.values(valid[0], labels)
+    with pytest.raises(ValueError, match="the function of the trained module is -inf"):
+        run.values(*valid, utility=lambda outputs, y: torch.log(0 * outputs.sum().square()))
     with pytest.raises(ValueError, match="call fit first"):
         Replay(mlp()).values(*valid)
     with pytest.raises(ValueError, match="x has the shape"):
@@ -385,6 +474,38 @@ def test_a_run_that_diverges_is_an_error():
     x, y = data(NUMBERS)
     with pytest.raises(FloatingPointError, match="lower learning_rate"):
         Replay(mlp(), learning_rate=1e30, epochs=5).fit(x.float(), y)
+
+
+@pytest.mark.parametrize("name", ["mlp", "bag", "attention"])
+def test_tracin_sums_dot_products_of_gradients(name):
+    run, valid = trained(name)
+    train = data(MODULES[name][1])
+    expected = np.zeros(N)
+    for epoch in range(3):
+        state = run._run.states[3 * epoch]
+        assert state.step == 3 * epoch
+        module = run._run.calm.copied(state.flat)
+
+        def gradient(x, y, module=module):
+            loss = nn.functional.cross_entropy(module(x), y)
+            return torch.cat(
+                [g.reshape(-1) for g in torch.autograd.grad(loss, module.parameters())]
+            )
+
+        of_valid = gradient(*valid)  # of minus the utility
+        for i in range(N):
+            of_point = gradient(train[0][i : i + 1], train[1][i : i + 1])
+            expected[i] += 0.2 * (1 - epoch / 3) * float(of_valid @ of_point)
+    np.testing.assert_allclose(run.tracin(*valid).values, expected, atol=1e-12)
+
+
+def test_the_terminal_score_pairs_outputs_with_their_gradient():
+    run, _ = trained("convolution")
+    x, y = data(PICTURES)
+    with torch.no_grad():
+        f = run.module_(x[:N])
+    by_hand = f[torch.arange(N), y[:N]] - (f.softmax(1) * f).sum(1)
+    np.testing.assert_allclose(run.terminal().values, by_hand, atol=1e-12)
 
 
 def test_ranks_are_those_of_leaving_one_out():

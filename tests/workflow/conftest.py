@@ -86,6 +86,14 @@ MICRO = {
         **{"datasets": ["2dplanes", "imagenet100@resnet50"], "n": 60, "seeds": 1},
         **{"budgets": [0.001, 0.3], "reference": {"reliability": 0.9, "seconds": 1}},
     },
+    "modules": {
+        **{"n": 60, "seeds": 1, "points": 3, "groups": 3, "methods": ["small-loss"]},
+        "trained": {
+            "mlp": {"datasets": ["digits"], "replay": {"epochs": 2}},
+            "convolution": {"datasets": ["imagenet100@resnet50"]},
+            "bag": {"datasets": ["bbc@distilbert"]},
+        },
+    },
 }
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from nddv.replay.choices import REPLAY, TERMINAL, TRACIN
 from nddv.reporting.catalogue.figures import FIGURES
 
 PARTS = [
     *("detection", "experiments", "sensitivity", "curation", "groups", "scaling", "pictures"),
-    *("semivalues", "claims", "page"),
+    *("semivalues", "modules", "claims", "page"),
 ]
 
 
@@ -117,3 +118,16 @@ def test_a_part_that_is_not_asked_for_says_so(evaluated):
 
 def test_a_second_run_does_nothing(evaluated):
     assert evaluated.planned(overlay={"parts": PARTS}) == set()
+
+
+def test_networks_are_trained_end_to_end_and_what_is_absent_is_a_gap(evaluated):
+    fidelity, costs = (table(evaluated, f"module_{name}") for name in ("fidelity", "costs"))
+    methods = fidelity["method"].dropna()
+    assert list(methods) == [REPLAY, TRACIN, TERMINAL, "small-loss"]
+    for found in (fidelity, costs):
+        absent = found[found["note"].str.contains("its ", na=False)]
+        assert set(absent["dataset"]) == {"imagenet100@resnet50", "bbc@distilbert"}
+        assert set(found["module"].dropna()) == {"mlp"}
+    for name in ("module_fidelity", "module_changes"):
+        figure = evaluated.folder / "reports" / "figures" / f"{name}.png"
+        assert figure.stat().st_size > 10_000

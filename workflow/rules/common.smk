@@ -9,7 +9,7 @@ from nddv.problems.registry import code_hash, split_name, task_of
 from nddv.support import provenance
 from nddv.workflow.configuration import check_configuration
 from nddv.workflow.plan import Plan
-from nddv.workflow.sources import SEMIVALUES
+from nddv.workflow.sources import MODULES, SEMIVALUES
 from nddv.workflow.timings import TIMING
 from nddv.workflow.valuations import ADDRESS, PROBLEM, without
 
@@ -40,6 +40,7 @@ wildcard_constraints:
     corruption=rf"clean|({CORRUPTED})\d+(\+({CORRUPTED})\d+)*",
     seed=r"\d+",
     change="[a-z_]+=[A-Za-z0-9.+-]+",
+    module="|".join(config["modules"]["trained"]),
     check="|".join(PLAN.shown("stability")),
     features=r"\d+",
     valid="fixed|tenth|none",

@@ -9,6 +9,7 @@
     datasets    all of these: ``load_dataset(name, entry) -> Table``
     sizes, splits, corruption
     make        ``make_problem(data, n, corruption, seed) -> Problem, Truth``
+    items       the rows of a problem in another encoding
 
 The address ``{dataset}/n{n}/{corruption}/seed{seed}`` names a problem in every file, table and log.
 Names are loaded on first use: the Snakefile imports the registry inside Snakemake's own

@@ -12,7 +12,7 @@ from nddv.problems.addresses import KINDS, address, check_task, parse_corruption
 from nddv.problems.corruption import corrupt
 from nddv.problems.problem import Problem, Truth
 from nddv.problems.sizes import PARTS, part_sizes
-from nddv.problems.splits import standardise, stratified_splits
+from nddv.problems.splits import standardise, stratified_splits, streams
 from nddv.problems.tables import Table
 
 # Sizes of the other parts, as shares of n: the paper's 1000/100/300/100, 10000/1000/3000/1000.
@@ -49,8 +49,7 @@ def make_problem(
     if seed < 0:
         raise ValueError(f"the seed must not be negative, got {seed}")
     table = data if isinstance(data, Table) else _built_in(data)
-    # One random stream per step, so that a change of one step leaves the other draws alone.
-    split_rng, train_rng, valid_rng = np.random.default_rng(seed).spawn(3)
+    split_rng, train_rng, valid_rng = streams(seed)
     try:
         check_task(corruption, table.task)
         rows = stratified_splits(table.y, wanted, split_rng, resample)

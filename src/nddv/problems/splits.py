@@ -12,6 +12,14 @@ from numpy.typing import NDArray
 ROUNDING_STEPS = 4
 
 
+def streams(seed: int) -> list[np.random.Generator]:
+    """A stream for splits, for the training part and for the validation part.
+
+    One for each step, so that a change of one step leaves the other draws alone.
+    """
+    return np.random.default_rng(seed).spawn(3)
+
+
 def stratified_splits(
     y: NDArray[Any],
     sizes: Mapping[str, int],

@@ -1,4 +1,4 @@
-"""The names that settings of a training run may have. Needs the standard library only."""
+"""The names that settings and scores of a training run have. Needs the standard library only."""
 
 from __future__ import annotations
 
@@ -7,3 +7,6 @@ SCHEDULES = ("constant", "linear", "cosine")
 
 LEVELS = 4
 """Levels of participation of a semi-value whose law has a density; eight rank no better."""
+
+REPLAY, TRACIN, TERMINAL = "replay", "tracin", "terminal-pairing"
+"""Scores of a training run."""

@@ -31,8 +31,27 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 """Outputs and targets of B points -> their losses (B,)."""
 
 
+def check_classes(outputs: Tensor, y: Tensor) -> None:
+    """Raise for targets that are no classes of outputs (B, C)."""
+    if outputs.ndim != 2:
+        raise ValueError(
+            f"cross_entropy needs outputs (B, classes), but the module gives {tuple(outputs.shape)}"
+        )
+    if y.is_floating_point() or y.ndim != 1:
+        raise ValueError(
+            f"cross_entropy needs class indices, one a point, but the targets are {y.dtype} of the "
+            f'shape {tuple(y.shape)}: use loss="squared_error" for real numbers'
+        )
+    if not 0 <= int(y.min()) <= int(y.max()) < outputs.shape[1]:
+        raise ValueError(
+            f"labels go from {int(y.min())} to {int(y.max())}, but the module has "
+            f"{outputs.shape[1]} outputs: they must be 0 to {outputs.shape[1] - 1}"
+        )
+
+
 def cross_entropy(outputs: Tensor, y: Tensor) -> Tensor:
     """Minus the log-probability of each class index, (B,), of logits (B, C)."""
+    check_classes(outputs, y)
     return F.cross_entropy(outputs, y, reduction="none")
 
 

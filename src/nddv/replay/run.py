@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from nddv.laws import Law, find_law
-from nddv.replay.checks import check_module, check_program
-from nddv.replay.choices import LEVELS, OPTIMIZERS, SCHEDULES
+from nddv.replay.checks import check_loss, check_module, check_program
+from nddv.replay.choices import LEVELS, OPTIMIZERS, REPLAY, SCHEDULES, TERMINAL, TRACIN
 from nddv.replay.curves import CHECKS, DropCurve, drop_curve
 from nddv.replay.engine import State, checkpoint_interval, run_from
 from nddv.replay.modules import (
@@ -28,6 +28,7 @@ from nddv.replay.modules import (
 from nddv.replay.optimizers import Optimizer
 from nddv.replay.points import Points
 from nddv.replay.questions import Predict, Question, Utility, measure_of, name_of
+from nddv.replay.scores import terminal_pairing, tracin
 from nddv.replay.states import Kept, Stored, digest
 from nddv.replay.trained import TrainedModule
 from nddv.support.measuring import versions
@@ -122,8 +123,7 @@ class Replay:
         check_module(module)
         self.module = module
         self.loss = pick(LOSSES, loss, "loss") if isinstance(loss, str) else loss
-        if not callable(self.loss):
-            raise ValueError(f"loss must be a name or a function, got {loss!r}")
+        check_loss(self.loss)
         self.optimizer, self.learning_rate, self.schedule = optimizer, learning_rate, schedule
         self.momentum, self.weight_decay, self.epsilon = momentum, weight_decay, epsilon
         self.clip, self.epochs, self.batch_size = clip, epochs, batch_size
@@ -236,6 +236,17 @@ class Replay:
 
         return self._valued(question, find_law("loo"), 1, trust, explains="a prediction")
 
+    def tracin(
+        self, X_valid: Any, y_valid: Any = None, utility: Utility = "log_likelihood"
+    ) -> Values:
+        """TracIn of the same run, to compare: a score, of which the order alone has a meaning."""
+        found = tracin(self._trained(), self._question(X_valid, y_valid, utility))
+        return Values(found, record={"method": TRACIN, "utility": name_of(utility)})
+
+    def terminal(self) -> Values:
+        """The paper's terminal score of the trained module's outputs: −f_i·∂ℓ_i/∂f_i."""
+        return Values(terminal_pairing(self._trained()), record={"method": TERMINAL})
+
     def derivatives(self, function: Question) -> Array:
         """d f/dw (n,) of any function of the trained module.
 
@@ -279,7 +290,7 @@ class Replay:
         with torch.no_grad():
             at = float(trained.value(question, trained.flat))
         values = np.asarray(weights @ np.stack(derivatives))
-        record = {"method": "replay", **about, "levels": t.tolist(), "utility_at": at}
+        record = {"method": REPLAY, **about, "levels": t.tolist(), "utility_at": at}
         record |= {"seconds": round(time.perf_counter() - start, 4), "settings": self._settings()}
         record["versions"] = versions()
         if trust:

@@ -72,6 +72,11 @@ class TrainedModule:
                     "the function must give one number that depends on the module's outputs by "
                     "torch operations"
                 )
+            if not bool(value.isfinite()):
+                raise ValueError(
+                    f"the function of the trained module is {value.item()}: look at the validation "
+                    "points, and keep logarithms away from zero"
+                )
             (costate,) = torch.autograd.grad(value, end)
         found = replay(program, weights, states, costate, tick).double().numpy(force=True)
         if not np.isfinite(found).all():

@@ -6,6 +6,7 @@ import pandas as pd
 
 from nddv.audit.estimators import PERMUTATIONS, PREDICTED, REUSE, TWO_LEVEL
 from nddv.methods.registry import get_method
+from nddv.replay.choices import REPLAY, TERMINAL, TRACIN
 
 CHANCE = "chance"
 EVERY_METHOD = "(every method)"
@@ -20,6 +21,9 @@ OTHERS = {
     TWO_LEVEL: "Predicted marginals, corrected",
     PERMUTATIONS: "Permutations",
     REUSE: "Maximum sample reuse (MSR)",
+    REPLAY: "Replay",
+    TRACIN: "TracIn",
+    TERMINAL: "Terminal score",
 }
 """Of rows that are no methods."""
 

@@ -20,6 +20,7 @@ EVALUATION = f"results/evaluation/{PROBLEM}"
 AUDIT = f"results/audits/{PROBLEM}"
 AUDIT_OF_SEED = f"results/audits/{ADDRESS}"
 SEMIVALUES = f"{AUDIT_OF_SEED}/semivalues"
+MODULES = f"{AUDIT_OF_SEED}/modules/{{module}}"
 TRAJECTORIES = f"results/trajectories/{ADDRESS}"
 COORDINATES = f"results/kernels/{ADDRESS}"
 
@@ -103,6 +104,10 @@ SOURCES: dict[str, Callable[..., list[str]]] = {
     "semivalues": lambda plan, frame: plan.paths(
         f"{SEMIVALUES}/{frame}.csv", plan.compared.problems, plan.compared_seeds
     ),
+    # networks trained end to end
+    "modules": lambda plan, frame: plan.paths(
+        f"{MODULES}/{frame}.csv", plan.trained.problems, plan.trained_seeds
+    ),
     # run times
     "timings": lambda plan, table: plan.timings.files(table),
     # one run, drawn
@@ -124,6 +129,8 @@ FACTS: dict[str, Callable[..., Any]] = {
     "audit_gaps": lambda plan, *parts: [g for part in parts for g in plan.audited[part].gaps],
     "semivalue_gaps": lambda plan: plan.compared.gaps,
     "semivalue_seeds": lambda plan: plan.compared_seeds,
+    "module_gaps": lambda plan: plan.trained.gaps,
+    "module_seeds": lambda plan: plan.trained_seeds,
     "experiment_gaps": lambda plan, *names: [
         gap
         for experiment in (plan.experiments[name] for name in names)

@@ -20,6 +20,8 @@ PROBLEM = "{dataset}/n{n}/{corruption}"
 ADDRESS = f"{PROBLEM}/seed{{seed}}"
 OF_PROBLEMS = ("datasets", "n", "corruptions")
 """What says which problems a part has."""
+AS_THEY_ARE = {"image": "pixels", "text": "words"}
+"""The encoders, by the kind of items, that leave these as they are."""
 OF_LEARNED_WEIGHTS = "meta_"
 """How the settings of learned weights, and of the data that they are learned on, begin."""
 
@@ -114,6 +116,39 @@ class Valuations:
         names = unique(name for law in entry["laws"].values() for name in law["methods"])
         settings = {name: self.settings(name) for name in names}
         return {**without(entry, *OF_PROBLEMS, "seeds"), "settings": settings}
+
+    def items_of(self, dataset: str) -> str:
+        """A data set as networks read it that are trained end to end: pixels, words, or numbers."""
+        name = split_name(dataset)[0]
+        encoder = AS_THEY_ARE.get(self.config["datasets"][name].get("data", "table"))
+        return f"{name}@{encoder}" if encoder else name
+
+    @cached_property
+    def trained(self) -> Experiment:
+        """The problems on whose items networks are trained, each with its ``module``."""
+        entry = self.config["modules"]
+        problems, gaps = [], []
+        for module, about in entry["trained"].items():
+            for problem in grid_problems({**entry, **about, "n": [entry["n"]]}):
+                items = {**problem, "dataset": self.items_of(problem["dataset"])}
+                absent = self.divide([problem, items]).gaps
+                if absent:
+                    gaps.append({**absent[0], "dataset": problem["dataset"], "module": module})
+                else:
+                    problems.append({**problem, "module": module})
+        return Experiment(tuple(problems), tuple(gaps))
+
+    @property
+    def trained_seeds(self) -> list[int]:
+        """The seeds of these problems: the first of all, since it takes minutes each."""
+        return self.seeds[: self.config["modules"]["seeds"]]
+
+    def training(self, module: str) -> dict[str, Any]:
+        """What the comparison of a network is told besides the problem."""
+        entry = self.config["modules"]
+        settings = {name: self.settings(name) for name in entry["methods"]}
+        asked = without(entry, *OF_PROBLEMS, "seeds", "trained")
+        return {**asked, "settings": settings, "replay": entry["trained"][module]["replay"]}
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
