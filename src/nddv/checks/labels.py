@@ -35,8 +35,8 @@ from nddv.support.wording import InputWarning
 
 Floats = NDArray[np.float64]
 
-FOLDS = 5
-"""Parts of the rows, each of which is held out once."""
+FOLDS, FEWER_FOLDS, MANY_ROWS = 5, 2, 20_000
+"""Parts of the rows, each of which is held out once; with many rows, half of them teach enough."""
 
 CONFIDENCE = 0.9
 """Of the interval of a number of wrong labels."""
@@ -130,7 +130,7 @@ def check_labels(
     y_meta: Any = None,
     *,
     model: NDDV | None = None,
-    folds: int = FOLDS,
+    folds: int | None = None,
 ) -> LabelCheck:
     """Check the labels (n,) of rows (n, d).
 
@@ -140,13 +140,15 @@ def check_labels(
     X_meta, y_meta : rows whose labels you trust, if there are any: they help to tell doubtful rows
         from wrong labels.
     model : its settings are those of the models that score rows; it is not changed.
-    folds : parts of the rows, each of which is held out once.
+    folds : parts of the rows, each of which is held out once; default: 5, or 2 of many rows.
     """
     settings = NDDV() if model is None else model
     seed = int(settings.random_state or 0)
     x = check_features(X, "X")
     labels = check_targets(y, x.shape[0], "y", "X")
     classes, codes = encode_labels(labels, "y")
+    if folds is None:
+        folds = FEWER_FOLDS if len(codes) > MANY_ROWS else FOLDS
     if not 2 <= folds <= len(codes):
         raise ValueError(f"folds must be from 2 to the {len(codes)} rows, got {folds}")
     trusted, trusted_codes = None, np.zeros(0, dtype=np.intp)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,6 +33,34 @@ class Data:
     loss: str
 
 
+class VisitWeights(Sequence[Tensor]):
+    """Weights of the batch of every training step, (B,) each, in one piece of memory.
+
+    Thousands of small tensors between the large ones of a step would keep their memory from being
+    used again: a run on 100,000 rows took gigabytes.
+
+    total : weights of all steps together.
+    """
+
+    def __init__(self, like: Tensor, total: int):
+        self._all, self._ends = like.new_empty(total), [0]
+
+    def append(self, weights: Tensor) -> None:
+        """Add those of the next step."""
+        end = self._ends[-1] + len(weights)
+        self._all[self._ends[-1] : end] = weights
+        self._ends.append(end)
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, step: Any) -> Any:
+        if isinstance(step, slice):
+            return [self[i] for i in range(*step.indices(len(self)))]
+        place = range(len(self))[step]
+        return self._all[self._ends[place] : self._ends[place + 1]]
+
+
 @dataclass
 class Run:
     """One training run; members of a model see the same batches and differ in all other draws.
@@ -53,7 +83,7 @@ class Run:
     trust: Tensor
     path: Tensor
     residuals: Tensor
-    visit_weights: list[Tensor] = field(default_factory=list)
+    visit_weights: VisitWeights
     checkpoints: list[State] = field(default_factory=list)
     glances: list[Glance] = field(default_factory=list)
     history: list[dict[str, float]] = field(default_factory=list)

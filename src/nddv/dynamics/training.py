@@ -14,7 +14,7 @@ from nddv.dynamics.flow import Flow, rollout
 from nddv.dynamics.looks import Looks, crowded, due, newest_share
 from nddv.dynamics.population import chunks
 from nddv.dynamics.reweighting import MetaProblem, WeightMap, lookahead_gradient, penalty_gradient
-from nddv.dynamics.runs import Data, Run, weighted_gradient
+from nddv.dynamics.runs import Data, Run, VisitWeights, weighted_gradient
 from nddv.dynamics.schedule import INIT, META, Training
 from nddv.replay.engine import State
 from nddv.replay.optimizers import Optimizer
@@ -225,7 +225,8 @@ def _start(flow: Flow, training: Training, data: Data, seed: int, member: int) -
     uninformed = log(flow.outputs) if data.loss == "cross_entropy" else 0.5 * float(data.y.var())
     signals = torch.full((len(data.rows),), uninformed, dtype=dtype, device=device)
     ones, none = torch.ones_like(signals), signals.new_zeros(0)
-    return Run(flow, training, data, seed, member, flat, theta, signals, ones, none, none)
+    visits = VisitWeights(signals, training.epochs * len(signals))
+    return Run(flow, training, data, seed, member, flat, theta, signals, ones, none, none, visits)
 
 
 class _Reweighting:
