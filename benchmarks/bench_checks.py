@@ -39,6 +39,7 @@ from nddv import NDDV
 from nddv.checks.labels import FOLDS
 from nddv.estimator.held_out import held_out_scores, stratified_parts
 from nddv.problems import Table, load_dataset, make_problem
+from nddv.problems.encoders import known_encoders
 from nddv.problems.fetch import FetchError
 from nddv.support.files import load_arrays, save_arrays
 
@@ -105,10 +106,8 @@ class Case:
 def table(name: str) -> Table:
     """A data set of the configuration; ValueError or FetchError if it cannot be had."""
     short, _, encoder = name.partition("@")
-    entries, encoders = (
-        yaml.safe_load((ROOT / "config" / f"{kind}.yaml").read_text(encoding="utf-8"))[kind]
-        for kind in ("datasets", "encoders")
-    )
+    config = (ROOT / "config" / "datasets.yaml").read_text(encoding="utf-8")
+    entries, encoders = yaml.safe_load(config)["datasets"], known_encoders()
     allowed = ["local", "generated", "scikit-learn"]  # nothing is fetched for a benchmark
     entry = entries[short] | ({"rows": ROWS[name]} if name in ROWS else {})
     return load_dataset(name, entry, encoders.get(encoder), allowed=allowed, progress=False)
