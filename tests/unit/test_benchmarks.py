@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -141,6 +142,68 @@ def test_semivalues(load, capsys):
         assert "pyDVL: nothing to compare with: ModuleNotFoundError" in said
     if find_spec("opendataval") is not None:
         assert re.search(r"OpenDataVal / predicted marginals (\d+\.\d|nan) x", said)
+
+
+def test_checks(load, capsys, tmp_path, monkeypatch):
+    bench = load("bench_checks")
+    monkeypatch.setattr(bench, "RESULTS", tmp_path)
+    monkeypatch.setattr(bench, "NDDV", partial(bench.NDDV, members=1, epochs=2))
+    monkeypatch.setattr(bench, "ERRORS", (bench.Errors(0.0), bench.Errors(0.2, by_class=True)))
+    wanted = list(bench.cases(["2dplanes", "fire"], 100, [100]))
+    assert [(case.dataset, case.errors.name) for case in wanted] == [
+        *(("2dplanes", "0"), ("fire", "0")),
+        ("2dplanes", "20c"),
+    ]
+    bench.gather_all(wanted)
+    bench.gather_all(wanted)  # all are there
+    assert capsys.readouterr().out.count("/3 ") == 3
+    judged, said = bench.judge_all(wanted, sys.executable)
+    if find_spec("cleanlab") is None:
+        assert "nothing to compare with: ModuleNotFoundError" in said
+        assert len(judged) == 3
+    line = judged[(judged["way"] == "nddv") & (judged["errors"] == "20c")].iloc[0]
+    assert line["injected"] == 20
+    before = judged[(judged["way"] == "nddv") & (judged["dataset"] == "2dplanes")].iloc[0]
+    assert line["added"] == pytest.approx(line["estimate"] - before["estimate"])
+    assert 0 <= before["beyond"] <= before["flagged"]
+    report = bench.write_report(judged, said, tmp_path)
+    assert (tmp_path / "checks.md").read_text() == report
+    assert "| 2dplanes | nddv | 1 |" in report
+    assert "| fire | nddv |" in report.partition("## Clean tables")[2]
+
+
+def test_errors_of_checks(load):
+    bench = load("bench_checks")
+    y = np.arange(3000) % 3
+    rng = np.random.default_rng(100)
+    even = bench.Errors(0.1).inject(y, 3, rng)
+    assert (even != y).sum() == 300
+    assert (np.bincount(y[even != y]) > 70).all()
+    uneven = bench.Errors(0.1, by_class=True).inject(y, 3, rng)
+    wrong = uneven != y
+    assert wrong.sum() == 300
+    assert (uneven[wrong] == (y[wrong] + 1) % 3).all()
+    often = np.bincount(y[wrong])
+    assert often[1] < 0.4 * min(often[0], often[2])
+
+
+def test_judgements_of_checks(load):
+    judged = load("checks_judged")
+    p, wrong = np.array([0.05, 0.05, 0.95, 0.45]), np.array([False, True, True, False])
+    # bins: (0.1 said, 1 is), (0.95, 1), (0.45, 0)
+    assert judged.calibration_error(p, wrong) == pytest.approx((0.9 + 0.05 + 0.45) / 4)
+    case = {"clean": np.array([0, 0, 1, 1]), "given": np.array([0, 1, 0, 1])}
+    answer = judged.Answer(3.0, 2.0, 4.0, p, np.array([0, 1, 1, 1]) > 0, np.array([0, 0, 0, 1]))
+    found = judged.judge(answer, case, before=0.5)
+    assert (found["injected"], found["added"]) == (2, 2.5)
+    assert (found["close"], found["covers"]) == (1.0, 1.0)
+    assert found["precision"] == pytest.approx(2 / 3)
+    assert (found["recall"], found["suggested_right"]) == (1.0, 0.5)
+    assert judged.judge(answer, case, before=2.5)["covers"] == 0.0
+    X = np.zeros((4, 10))
+    X[:, 0] = [1, 1, -1, -1]  # 3, 3, −3, −3: about 0
+    rows, y = np.arange(4), np.array([1, 0, 0, 0])
+    assert judged.doubtful("2dplanes", X, y, rows).tolist() == [False, True, False, False]
 
 
 def test_opendataval_fails_where_there_is_none(load, monkeypatch):

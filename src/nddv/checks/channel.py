@@ -172,7 +172,7 @@ class Channel:
 def _sums(fit: Fit, z: Floats, y: Labels, trusted: NDArray[np.bool_]) -> Floats:
     """Wrong labels, their variance and slopes, summed over each class and all: (C + 1, …)."""
     found = posterior(fit, z, y, trusted)
-    wrong = 1.0 - found.given[np.arange(len(y)), y]
+    wrong = np.where(trusted, 0.0, 1.0 - found.given[np.arange(len(y)), y])
     slopes = np.where(trusted[:, None], 0.0, wrong_slopes(fit, z, y, found))
     rows = np.concatenate([np.stack([wrong, wrong * (1.0 - wrong)], axis=1), slopes], axis=1)
     by_class = np.stack([rows[y == k].sum(0) for k in range(z.shape[1])])

@@ -31,7 +31,7 @@ from nddv.estimator.validation import (
     encode_labels,
 )
 from nddv.support.stored import StoredRows
-from nddv.support.wording import InputWarning
+from nddv.support.wording import InputError, InputWarning
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +45,7 @@ FEWEST = 5
 """Rows that a class must have: of fewer, none may be left when some are held out."""
 
 NEVER = 1e-12  # smallest probability that other models may have given a class
+ABOVE = 1e-3  # so far above one their probabilities may be by rounding
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,8 @@ def check_labels(
     trusted, trusted_codes = None, np.zeros(0, dtype=np.intp)
     if X_meta is not None or y_meta is not None:
         trusted = check_features(X_meta, "X_meta", column_names(X))
+        if trusted.shape[1] != x.shape[1]:
+            raise InputError(f"X_meta has {trusted.shape[1]} features, but X has {x.shape[1]}")
         of_meta = check_targets(y_meta, trusted.shape[0], "y_meta", "X_meta")
         trusted_codes = encode_labels(of_meta, "y_meta", classes)[1]
     rng = np.random.default_rng([seed, 1])
@@ -188,7 +191,8 @@ def judge_labels(
     labels = np.concatenate([codes, np.asarray(trusted_codes, dtype=np.intp)])
     fitted = ~np.concatenate([unjudged, np.zeros(len(more), dtype=bool)])
     channel = fit_channel(every[fitted], labels[fitted], known[fitted])
-    truth = channel.mean(channel.posteriors(scores, codes, unjudged))
+    truth = channel.mean(channel.posteriors(scores, codes))
+    truth[unjudged] = np.eye(len(classes))[codes[unjudged]]
     counts, errors = channel.wrong_counts(scores, codes, unjudged)
     each = [Estimate.of(c, e, int(s)) for c, e, s in zip(counts, errors, sizes, strict=False)]
     by_class = pd.DataFrame({"label": classes, "rows": sizes})
@@ -209,9 +213,15 @@ def find_label_issues(
     pred_probs : (n, C) of any model that has not seen the row.
     return_indices_ranked_by : None gives a mask (n,); any word gives indices, the surest first.
     """
-    codes, given = np.asarray(labels, dtype=np.intp), np.asarray(pred_probs, dtype=np.float64)
-    if given.ndim != 2 or codes.shape != given.shape[:1] or not (given >= 0).all():
-        raise ValueError(f"pred_probs must be probabilities ({len(codes)}, C), one row a label")
+    codes, given = np.asarray(labels), np.asarray(pred_probs, dtype=np.float64)
+    sound = given.ndim == 2 and codes.shape == given.shape[:1]
+    if not sound or not ((given >= 0) & (given <= 1 + ABOVE)).all():
+        raise InputError(f"pred_probs must be probabilities ({len(codes)}, C), one row a label")
+    known = np.isin(codes, np.arange(given.shape[1]))
+    if not known.all():
+        strange = codes[(~known).argmax()]
+        raise InputError(f"labels must be classes 0 … {given.shape[1] - 1}, got {strange}")
+    codes = codes.astype(np.intp)
     scores = np.log(np.maximum(given, NEVER))
     p_wrong = judge_labels(scores, codes, np.arange(given.shape[1])).p_wrong
     issues = p_wrong > 0.5

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from nddv.checks.duplicates import DuplicateCheck, find_duplicates
 from nddv.checks.features import FeatureCheck, find_outliers
@@ -129,8 +130,15 @@ def check(
             "y has real numbers, and a number is not right or wrong: give classes, or value the "
             'rows with NDDV(readout="residual")'
         )
+    compared: Any = {"label": labels} if groups is None else _as_pandas(groups)
+    compare_groups(np.zeros(len(labels)), compared)  # refused before anything is trained
     if model is None:
         model = NDDV(**params).fit(X, labels)
+    elif params:
+        raise InputError(f"a fitted model has its settings already: leave {', '.join(params)} out")
+    check_is_fitted(model, "values_")
+    if len(model.values_) != len(labels):
+        raise InputError(f"the model was fitted to {len(model.values_)} rows, not {len(labels)}")
     found = check_labels(X, labels, X_meta, y_meta, model=model)
     notices = [str(notice) for notice in (encoding.notices if encoding else [])]
     features, duplicates = None, None
@@ -142,7 +150,6 @@ def check(
     rows = _rows(labels, model, found, features, duplicates)
     classes = found.by_class.copy()
     classes["value"] = rows.groupby(found.codes)["value"].mean().to_numpy()
-    compared: Any = {"label": labels} if groups is None else groups
     record = {
         "rows": len(rows),
         "wrong": asdict(found.wrong),
@@ -195,7 +202,7 @@ def _of_labels(report: Report) -> str:
 
 def _of_classes(report: Report) -> str:
     shares = report.classes["wrong"] / report.classes["rows"]
-    worst = report.classes.loc[shares.idxmax()]
+    worst = report.classes.astype({"label": object}).loc[shares.idxmax()]
     if worst["wrong"] < 0.5:
         return "No class has more wrong labels than chance would make."
     return (

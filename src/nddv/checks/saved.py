@@ -34,13 +34,19 @@ from nddv.estimator.validation import check_features, check_targets
 from nddv.problems.fetch.checksums import file_sha256
 from nddv.support.files import read_json, umask, write_json
 from nddv.support.measuring import versions
-from nddv.support.wording import InputError
+from nddv.support.wording import InputError, one_line
 from nddv.tabular.encoding import Column, Encoding, Rules
 
 FORMAT = 1
 """Of the folder; raised whenever an older one could not be read rightly."""
 
 RUN, NUMBERS = "run.json", "run.safetensors"
+
+DAMAGES = (
+    *(OSError, SafetensorError, LookupError),
+    *(TypeError, ValueError, AttributeError, RuntimeError),
+)
+"""What reading a damaged run may raise."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +123,13 @@ class SavedRun:
             best = truth.argmax(1)
             return pd.DataFrame({"suggested": self.classes[best], "p_suggested": truth.max(1)})
         labels = check_targets(y, len(scores), "y", "X")
-        known = pd.Index(self.classes)
-        codes = known.get_indexer(pd.Index(labels.astype(self.classes.dtype, copy=False)))
+        # as objects: a cast to the type of the classes would cut long words and fractions
+        known = pd.Index(self.classes.astype(object))
+        codes = known.get_indexer(pd.Index(labels.astype(object), dtype=object))
         if (codes < 0).any():
             row = int((codes < 0).argmax())
-            raise InputError(f"y has a class that the run has not, {labels[row]!r} in row {row}")
+            strange = labels[row : row + 1].tolist()[0]
+            raise InputError(f"y has a class that the run has not, {strange!r} in row {row}")
         truth = self.channel.mean(self.channel.posteriors(scores, codes))
         p_wrong = wrong_probability(truth, codes)
         places = np.where(p_wrong > 0.5, best_other(truth, codes), codes)
@@ -164,9 +172,15 @@ def save_run(folder: str | Path, run: SavedRun, replace: bool = False) -> None:
         save_file(tensors, made / NUMBERS)
         (made / NUMBERS).chmod(0o666 & ~umask())
         write_json(made / RUN, _description(run, file_sha256(made / NUMBERS)))
+        before = Path(scratch) / "before"
         if folder.exists():
-            folder.rename(Path(scratch) / "before")
-        made.rename(folder)
+            folder.rename(before)
+        try:
+            made.rename(folder)
+        except OSError:
+            if before.exists():
+                before.rename(folder)
+            raise
 
 
 def check_folder(folder: Path, replace: bool) -> None:
@@ -196,9 +210,22 @@ def load_run(folder: str | Path) -> SavedRun:
     try:
         if file_sha256(folder / NUMBERS) != about["sha256"]:
             raise InputError(f"{folder / NUMBERS} has changed since it was written: save it again")
-        return _restored(about, load_file(folder / NUMBERS))
-    except (OSError, SafetensorError, KeyError, TypeError, IndexError) as error:
-        raise InputError(f"{folder} is damaged ({error}): save the run again") from error
+        run = _restored(about, load_file(folder / NUMBERS))
+        _check_parts(run)
+    except InputError:
+        raise
+    except DAMAGES as error:
+        reason = one_line(error)
+        raise InputError(f"{folder} is damaged ({reason}): save the run again") from error
+    return run
+
+
+def _check_parts(run: SavedRun) -> None:
+    """Raise one of `DAMAGES` if the parts of a run do not fit together."""
+    width = len(run.inputs.mean)
+    if len(run.classes) != run.flow.outputs or len(run.features or range(width)) != width:
+        raise ValueError("its classes or features are not those of its numbers")
+    run.channel.truth(run.scores(np.zeros((1, width))))
 
 
 def _description(run: SavedRun, sha256: str) -> dict[str, Any]:
