@@ -79,17 +79,36 @@ def test_contradictions_of_a_linear_model_are_its_contributions():
     typical = np.array([[0.5, 0.0, 1.0, 0.0], [9.0, 9.0, 9.0, 9.0]])
     first, second = contradictions(linear, X, [0, 1], [0, 0], [1, 1], columns, typical)
     # row 0: a 3·(1 − .5), b −2·1 is no contradiction, c 1·(4 − 1) + 1·0
-    assert [(c.column, c.fall) for c in first] == [("c", 3.0), ("a", 1.5)]
+    assert [(c.column, c.weight) for c in first] == [("c", 3.0), ("a", 1.5)]
     # row 1: a 3·1.5, b −2·−5, c −1 + 1 = 0 is none
-    assert [(c.column, c.fall) for c in second] == [("b", 10.0), ("a", 4.5)]
+    assert [(c.column, c.weight) for c in second] == [("b", 10.0), ("a", 4.5)]
     ((top,),) = contradictions(linear, X, [1], [0], [1], columns, typical, k=1)
     assert top.column == "b"
+
+
+def test_what_many_columns_say_is_seen_although_no_single_one_is_needed():
+    columns = [(f"c{j}", [j]) for j in range(3)]
+
+    def score(X):  # one of the first two is enough
+        return np.maximum(X[:, :1], X[:, 1:2]) * [[0.0, 1.0]]
+
+    (found,) = contradictions(score, np.ones((1, 3)), [0], [0], [1], columns, np.zeros((2, 3)))
+    assert [(c.column, c.weight) for c in found] == [("c0", 0.5), ("c1", 0.5)]
+
+
+def test_columns_of_little_weight_are_not_named():
+    def score(X):
+        return X @ [[0.0, 100.0], [0.0, 1.0]]
+
+    columns = [("a", [0]), ("b", [1])]
+    (found,) = contradictions(score, np.ones((1, 2)), [0], [0], [1], columns, np.zeros((2, 2)))
+    assert [c.column for c in found] == ["a"]
 
 
 def test_the_other_way_round_other_columns_contradict():
     X = np.array([[1.0, 1.0, 4.0, 0.0]])
     (found,) = contradictions(linear, X, [0], [1], [0], [("a", [0]), ("b", [1])], np.zeros((2, 4)))
-    assert [(c.column, c.fall) for c in found] == [("b", 2.0)]
+    assert [(c.column, c.weight) for c in found] == [("b", 2.0)]
 
 
 def test_contradictions_do_not_depend_on_the_batches(monkeypatch):
@@ -105,10 +124,30 @@ def test_contradictions_do_not_depend_on_the_batches(monkeypatch):
 
     case = (score, X, np.arange(30), given, (given + 1) % 3, columns, np.zeros((3, 8)))
     whole = contradictions(*case)
-    assert len(sizes) == 2  # as they are, and all replacements together
+    assert len(sizes) == 4  # the rows, typical rows, and all exchanges of either together
     monkeypatch.setattr(evidence, "CHUNK_ELEMENTS", 50)
     assert contradictions(*case) == whole
-    assert max(sizes[3:]) <= 6
+    assert max(sizes[6:]) <= 6
+
+
+def test_of_many_columns_the_heavy_ones_are_tried(monkeypatch):
+    monkeypatch.setattr(evidence, "MANY", 4)
+    rng = np.random.default_rng(103)
+    X, weights = np.abs(rng.normal(size=(20, 40))) + 1, np.zeros(40)
+    weights[[7, 30, 31]] = [3.0, 8.0, -5.0]
+    asked = []
+
+    def score(rows):
+        asked.append(len(rows))
+        return rows @ np.stack([np.zeros(40), weights], axis=1)
+
+    rows, columns = np.arange(20), [(f"c{j}", [j]) for j in range(40)]
+    every = np.zeros(20, np.intp), np.ones(20, np.intp), columns, np.zeros((2, 40))
+    found = contradictions(score, X, rows, *every)
+    assert {c.column for own in found for c in own} == {"c7", "c30"}
+    assert sum(asked) == 2 * (2 + 2 * 40) + 2 * (
+        20 + 20 * 4
+    )  # a tenth of the rows, then four columns
 
 
 def test_what_is_typical_of_a_class():
@@ -144,5 +183,5 @@ def test_evidence_on_rows_of_a_report():
     assert 3 not in found.similar
     (length,), none = found.contradictions
     assert (length.column, none) == ("length", [])
-    assert length.fall == pytest.approx(8.9 - 0.05)
+    assert length.weight == pytest.approx(8.9 - 0.05)
     assert gather_evidence(rows, model, X, [4]).contradictions == [[]]  # nothing can be named

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from nddv.cli import plots
 from nddv.cli.media import Media
-from nddv.cli.page_review import FAULTS, entry_text, feature_columns, review
+from nddv.cli.page_review import FAULTS, complete, entry_text, feature_columns, review, stands_out
 from nddv.cli.readouts import low_values
 from nddv.dynamics.choices import LEARNED_WEIGHTS
 from nddv.dynamics.readouts import default_readout, get_readout
@@ -68,56 +68,52 @@ def render_page(
     ordered = task in readout.low_is_bad
     order = result["rank"].to_numpy().argsort()
     used = [c["column"] for c in record["columns"]]
-    columns = list(dict.fromkeys([target, *record["input"]["id"], *used]))
+    named = list(dict.fromkeys([target, *record["input"]["id"], *used]))
+    columns = [name for name in named if name in table.frame]  # not all of a table read in pieces
     lowest, highest = ("Least", "Most") if ordered else ("Lowest", "Highest")
     rows = "valuable rows" if ordered else "values"
     flagged = result["flag"].to_numpy() == 1
     parts: dict[str, Any] = {"report": report}
     if report is not None:
         seen = {target, *(column.column for column in media)}
-        described = [c for c in columns if c not in seen][:SHOWN_COLUMNS]
+        described = [c for c in columns if c not in seen]
         features = feature_columns(encoding.columns) if encoding is not None else []
         cards = review(table, result, report, described, media, X, features)
         parts |= _report_parts(table, result, report, columns)
-        parts |= {"cards": cards, "described": described, "nothing": [False] * len(described)}
-        parts |= {"faults": FAULTS, "evidence": X is not None, "script": _script()}
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            title=f"Values of {record['input']['file']}",
-            record=record,
-            target=target,
-            task=task,
-            readout=readout,
-            advised=default_readout(task).name,
-            ordered=ordered,
-            low_values=low_values(task, readout),
-            steered=record["settings"]["reweighting"] in LEARNED_WEIGHTS,
-            histogram=plots.histogram(
-                result["value"].to_numpy(),
-                flagged,
-                "higher is better" if ordered else "low does not mean bad",
-            ),
-            curve=plots.curve(record["curve"]) if "curve" in record else None,
-            history=plots.history(history),
-            runs=plots.run_looks(history),
-            columns=columns[:SHOWN_COLUMNS],
-            hidden_columns=max(len(columns) - SHOWN_COLUMNS, 0),
-            sections=[
-                (f"{lowest} {rows}", "low", _rows(table, result, order[::-1], columns)),
-                (f"{highest} {rows}", "high", _rows(table, result, order, columns)),
-            ],
-            classes=_classes(table.frame[target], result) if task == "classification" else [],
-            settings=sorted(record["settings"].items()),
-            estimator=json.dumps(record["estimator"], indent=2, sort_keys=True),
-            **parts,
-        )
+        parts |= {"cards": cards, "evidence": X is not None, "faults": FAULTS, "script": _script()}
+    return _template().render(
+        title=f"Values of {record['input']['file']}",
+        record=record,
+        target=target,
+        task=task,
+        readout=readout,
+        advised=default_readout(task).name,
+        ordered=ordered,
+        low_values=low_values(task, readout),
+        steered=record["settings"]["reweighting"] in LEARNED_WEIGHTS,
+        histogram=plots.histogram(
+            result["value"].to_numpy(),
+            flagged,
+            "higher is better" if ordered else "low does not mean bad",
+        ),
+        curve=plots.curve(record["curve"]) if "curve" in record else None,
+        history=plots.history(history),
+        runs=plots.run_looks(history),
+        columns=columns[:SHOWN_COLUMNS],
+        hidden_columns=len(named) - len(columns[:SHOWN_COLUMNS]),
+        sections=[
+            (f"{lowest} {rows}", "low", _rows(table, result, order[::-1], columns)),
+            (f"{highest} {rows}", "high", _rows(table, result, order, columns)),
+        ],
+        classes=_classes(table.frame[target], result) if task == "classification" else [],
+        settings=sorted(record["settings"].items()),
+        estimator=json.dumps(record["estimator"], indent=2, sort_keys=True),
+        **parts,
     )
 
 
 @cache
-def _environment() -> Environment:
+def _template() -> Template:
     environment = Environment(
         loader=FileSystemLoader(FOLDER, encoding="utf-8"),
         autoescape=True,
@@ -128,7 +124,7 @@ def _environment() -> Environment:
     environment.filters["number"] = plots.number
     environment.filters["percent"] = _percent
     environment.filters["entry"] = entry_text
-    return environment
+    return environment.get_template("page.html")
 
 
 @cache
@@ -143,30 +139,34 @@ def _report_parts(
     table: FileTable, result: pd.DataFrame, report: Report, columns: Sequence[str]
 ) -> dict[str, Any]:
     """What the report says besides the review list."""
-    rows, groups = report.rows, report.duplicates.groups()
+    rows, flagged = complete(report.rows), result["flag"].to_numpy() == 1
     strange = np.flatnonzero(rows["outlier"])
     strange = strange[np.argsort(rows["typicality"].to_numpy()[strange], kind="stable")]
     scored = result.assign(value=rows["typicality"].to_numpy())
     worse = report.groups[report.groups["worse"]]
-    flagged = result["flag"].groupby(rows["label"].to_numpy()).sum()
-    classes = report.classes.assign(flagged=report.classes["label"].map(flagged).fillna(0))
-    conflicts = groups[groups["conflict"].astype(bool)]
-    stands_out = (result["flag"].to_numpy() == 1) | rows["outlier"] | rows["conflicting"]
-    return {
-        "to_review": int(stands_out.sum()),
-        "places": result["row"].tolist(),
+    by_label = result["flag"].groupby(rows["label"].to_numpy()).sum()
+    classes = report.classes.assign(flagged=report.classes["label"].map(by_label).fillna(0))
+    parts = {
+        "to_review": int(np.any([*stands_out(rows, flagged).values()], axis=0).sum()),
         "probabilities": plots.probabilities(rows["p_wrong"].to_numpy()),
         "by_class": classes.nlargest(SHOWN_CLASSES, "wrong").to_dict("records"),
         "all_classes": len(classes),
         "worse": worse.head(SHOWN_GROUPS).to_dict("records"),
         "all_worse": len(worse),
-        "twins": conflicts.head(SHOWN_GROUPS).to_dict("records"),
-        "all_twins": len(groups),
-        "conflicts": len(conflicts),
-        "shown_twins": SHOWN_TWINS,
         "outliers": len(strange),
-        "strange": _rows(table, scored, strange, columns, half=False),
+        "strange": _rows(table, scored, strange, columns, share=1),
     }
+    if report.duplicates is not None:
+        groups = report.duplicates.groups()
+        conflicts = groups[groups["conflict"].astype(bool)]
+        parts |= {
+            "twins": conflicts.head(SHOWN_GROUPS).to_dict("records"),
+            "conflicts": len(conflicts),
+            "agreeing": len(groups) - len(conflicts),
+            "shown_twins": SHOWN_TWINS,
+            "places": result["row"].tolist(),
+        }
+    return parts
 
 
 def _rows(
@@ -174,10 +174,10 @@ def _rows(
     result: pd.DataFrame,
     order: np.ndarray[Any, Any],
     columns: Sequence[str],
-    half: bool = True,
+    share: float = 0.5,
 ) -> list[dict[str, Any]]:
-    """The first rows of an order, each with its entries; not more than half of the order."""
-    shown = order[: min(SHOWN_ROWS, len(order) // 2 if half else len(order))]
+    """The first rows of an order, but not more than a share of it, each with its entries."""
+    shown = order[: min(SHOWN_ROWS, int(share * len(order)))]
     entries = table.frame[list(columns[:SHOWN_COLUMNS])].iloc[shown].map(entry_text).to_numpy()
     lines = result.iloc[shown].to_dict("records")
     return [{**line, "entries": own} for line, own in zip(lines, entries, strict=True)]

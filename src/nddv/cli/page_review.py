@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from nddv.checks.report import Report
 
 MOST = 300  # rows of the list
-RESERVED = 50  # of them for each of the other faults, if there are so many
+RESERVED = 6  # one in so many is for each of the other faults, if there are as many
+COLUMNS = 12  # of a row that are shown
 TWINS = 5  # duplicates of a row that are named
 LETTERS = 60  # of an entry
 
 LABEL, OUTLIER, DUPLICATE = "label", "outlier", "duplicate"
 FAULTS = {LABEL: "wrong label", OUTLIER: "outlier", DUPLICATE: "other label for equal rows"}
+
+# of rows that were not checked for it
+USUAL = {"typicality": 0.0, "outlier": False, "group": -1, "exact": False, "conflicting": False}
 
 Indices = NDArray[np.intp]
 
@@ -39,24 +43,31 @@ def feature_columns(columns: Iterable[Column]) -> list[tuple[str, list[int]]]:
     ]
 
 
-def choose_rows(rows: pd.DataFrame, flagged: NDArray[np.bool_], most: int = MOST) -> Indices:
+def complete(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a report; of tables too large for the checks of features nothing stands out."""
+    return rows.assign(**{name: usual for name, usual in USUAL.items() if name not in rows})
+
+
+def stands_out(rows: pd.DataFrame, flagged: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+    """(n,) which rows have each of the faults."""
+    outlier, conflicting = (rows[name].to_numpy(dtype=bool) for name in ("outlier", "conflicting"))
+    return {LABEL: flagged, OUTLIER: outlier, DUPLICATE: conflicting}
+
+
+def choose_rows(rows: pd.DataFrame, faults: Mapping[str, NDArray[np.bool_]], most: int) -> Indices:
     """Positions of the rows to review, at most so many, by falling probability of a wrong label.
 
-    Flagged rows, outliers and duplicates with different labels. Where these are too many, the
-    surest of each kind stay, and each kind has its part.
+    Where these are too many, the surest of each kind stay, and each kind has its part.
     """
     sure = -rows["p_wrong"].to_numpy()
-    kinds = [
-        (flagged, sure),
-        (rows["outlier"].to_numpy(), rows["typicality"].to_numpy()),
-        (rows["conflicting"].to_numpy(), sure),
-    ]
-    queues = [
-        np.flatnonzero(is_one)[np.argsort(key[is_one], kind="stable")] for is_one, key in kinds
-    ]
-    others = [queue[: min(RESERVED, most // 6)] for queue in queues[1:]]
-    first = queues[0][: most - sum(map(len, others))]
-    wanted = np.concatenate([first, *others, *queues])
+    keys = {LABEL: sure, OUTLIER: rows["typicality"].to_numpy(), DUPLICATE: sure}
+    queues = {}
+    for kind, key in keys.items():
+        members = np.flatnonzero(faults[kind])
+        queues[kind] = members[np.argsort(key[members], kind="stable")]
+    others = [queues[kind][: most // RESERVED] for kind in (OUTLIER, DUPLICATE)]
+    first = queues[LABEL][: most - sum(map(len, others))]
+    wanted = np.concatenate([first, *others, *queues.values()])
     _, places = np.unique(wanted, return_index=True)
     chosen = wanted[np.sort(places)][:most]
     return np.asarray(chosen[np.lexsort((chosen, sure[chosen]))], dtype=np.intp)
@@ -82,58 +93,63 @@ def review(
     X, features : (n, d) and the columns that its features were made of; without X there is no
         evidence.
     """
-    rows, flagged = report.rows, result["flag"].to_numpy() == 1
-    chosen = choose_rows(rows, flagged)
-    if X is None:
-        evidence = Evidence(np.empty((len(chosen), 0), dtype=np.intp), [[] for _ in chosen])
-    else:
+    rows = complete(report.rows)
+    faults = stands_out(rows, result["flag"].to_numpy() == 1)
+    chosen = choose_rows(rows, faults, MOST)
+    evidence = Evidence(np.empty((len(chosen), 0), dtype=np.intp), [[] for _ in chosen])
+    if X is not None:
         evidence = gather_evidence(rows, report.model, X, chosen, features)
     needed = sorted({*chosen.tolist(), *evidence.similar[evidence.similar >= 0].tolist()})
-    texts = table.frame[list(columns)].iloc[needed].map(entry_text).to_numpy()
-    entries = dict(zip(needed, texts.tolist(), strict=True))
+    texts = table.frame[list(columns)].iloc[needed].map(entry_text).to_dict("split")["data"]
+    entries = dict(zip(needed, texts, strict=True))
     items = items_at(table, media, needed)
     numbers, labels = result["row"].to_numpy(), rows["label"].to_numpy()
+    suggested = np.where(rows["suggested"] == labels, "", rows["suggested"].astype(str))
 
-    def line(position: int, size: str) -> dict[str, Any]:
+    def line(position: int, shown: Sequence[int], size: str) -> dict[str, Any]:
         return {
             "row": int(numbers[position]),
             "label": entry_text(labels[position]),
-            "entries": entries[position],
+            "entries": [entries[position][j] for j in shown],
             "media": shown_media(items, position, size),
         }
 
-    kinds = {LABEL: flagged, OUTLIER: rows["outlier"], DUPLICATE: rows["conflicting"]}
-    has = {kind: np.asarray(own, dtype=bool) for kind, own in kinds.items()}
-    scores = rows[["p_wrong", "p_suggested", "value", "typicality"]].iloc[chosen]
-    suggested = rows["suggested"].to_numpy()
-    return [
-        {
-            **line(position, "large"),
-            **own_scores,
+    def card(position: int, similar: Sequence[int], found: list[Contradiction]) -> dict[str, Any]:
+        against = {c.column for c in found}
+        shown = _shown_columns(columns, against)
+        return {
+            **line(position, shown, "large"),
+            **rows[["p_wrong", "value", "typicality"]].iloc[position],
             "given": str(labels[position]),
-            "suggested": str(suggested[position])
-            if suggested[position] != labels[position]
-            else "",
-            "faults": [kind for kind in FAULTS if has[kind][position]],
-            "why": _reasons(evidence.contradictions[i], table.frame, position),
-            "against": [name in {c.column for c in evidence.contradictions[i]} for name in columns],
-            "similar": [line(p, "small") for p in evidence.similar[i].tolist() if p >= 0],
+            "suggested": suggested[position],
+            "faults": [kind for kind in FAULTS if faults[kind][position]],
+            "why": _reasons(found, table.frame, position),
+            "columns": [columns[j] for j in shown],
+            "against": [columns[j] in against for j in shown],
+            "similar": [line(p, shown, "small") for p in similar if p >= 0],
             "twins": _twins(rows, numbers, position),
         }
-        for i, (position, own_scores) in enumerate(
-            zip(chosen.tolist(), scores.to_dict("records"), strict=True)
-        )
-    ]
+
+    each = zip(chosen.tolist(), evidence.similar.tolist(), evidence.contradictions, strict=True)
+    return [card(*own) for own in each]
 
 
-def _reasons(
-    found: Sequence[Contradiction], frame: pd.DataFrame, position: int
-) -> list[dict[str, str]]:
-    """Entries that speak against the given label, with their columns."""
-    return [
-        {"column": c.column, "entry": entry_text(frame[c.column].iloc[position]) or "missing"}
-        for c in found
-    ]
+def _shown_columns(columns: Sequence[str], against: Container[str]) -> list[int]:
+    """Places of the columns that are shown of a row, among them those that contradict its label."""
+    places = sorted(range(len(columns)), key=lambda j: (columns[j] not in against, j))
+    return sorted(places[:COLUMNS])
+
+
+def _reasons(found: Sequence[Contradiction], frame: pd.DataFrame, position: int) -> list[str]:
+    """Entries that speak against the given label, such as "marital-status = Married".
+
+    Of a table that is read in pieces only the names of columns are known.
+    """
+    reasons = []
+    for name in (c.column for c in found):
+        entry = entry_text(frame[name].iloc[position]) or "missing" if name in frame else ""
+        reasons.append(f"{name} = {entry}" if entry else name)
+    return reasons
 
 
 def _twins(rows: pd.DataFrame, numbers: NDArray[Any], position: int) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """A report on a small table, made by hand, and the page that shows it."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,12 +17,13 @@ from nddv.tabular.files import FileTable
 
 
 class Linear:
-    """Speaks for class "yes" by the first feature alone."""
+    """Speaks for the second class by one feature alone."""
 
-    classes_ = np.array(["no", "yes"])
+    def __init__(self, classes, feature):
+        self.classes_, self.feature = classes, feature
 
     def class_scores(self, X):
-        return np.asarray(X)[:, :1] * [[0.0, 1.0]]
+        return np.asarray(X)[:, [self.feature]] * [[0.0, 1.0]]
 
 
 def make_table(n: int = 40, **columns) -> FileTable:
@@ -34,13 +36,14 @@ def make_table(n: int = 40, **columns) -> FileTable:
     return FileTable(Path("things.csv"), frame, text=True)
 
 
-def make_report(table: FileTable, wrong: int = 2, outliers: int = 1, X=None):
-    """The first and the last row are wrong (then the second, and so on); the third is an outlier."""
+def make_report(table: FileTable, wrong: int = 2, outliers: int = 1, X=None, feature=0):
+    """Rows 1 and n are wrong (then row 2, and so on); row 3 is an outlier."""
     labels, n = table.frame["y"].to_numpy(dtype=str), len(table.frame)
     sure = np.full(n, 0.01)
     places = np.concatenate([[0, n - 1], np.arange(1, n - 1)])[:wrong]
     sure[places] = np.linspace(0.97, 0.6, len(places))
-    other = np.where(labels == "no", "yes", "no")
+    both = np.unique(labels)
+    other = np.where(labels == both[0], both[1], both[0])
     values = -sure + np.linspace(0, 0.005, n)
     typicality = np.linspace(0, 1, n)
     typicality[2 : 2 + outliers] = -9.0
@@ -77,20 +80,25 @@ def make_report(table: FileTable, wrong: int = 2, outliers: int = 1, X=None):
         classes=classes,
         groups=compare_groups(rows["value"], {"label": labels}, rows["p_wrong"]),
         duplicates=duplicates,
-        model=Linear(),
+        model=Linear(both, feature),
         record={"confidence": 0.9},
         sentences=lambda: ["About 2 labels look wrong.", "Most are no.", "Nothing else."],
     )
 
 
-def make_page(table=None, media=(), evidence=True, sha256="00", **changes) -> str:
-    """The page; changes: of the report (wrong, outliers), or of the flag."""
+def make_page(
+    table=None, media=(), evidence=True, sha256="00", flag=None, held=None, **changes
+) -> str:
+    """The page.
+
+    held : columns of the table that are in memory. changes : of the report (wrong, outliers).
+    """
     table = table or make_table()
-    flag = changes.pop("flag", "auto")
     ignored = ("y", *(m.column for m in media))
     encoding = learn_encoding(table, Rules(ignore=ignored, impute=True))
     X = encoding.apply(table)
-    report = make_report(table, X=X.to_numpy(), **changes)
+    feature = list(X.columns).index("size")
+    report = make_report(table, X=X.to_numpy(), feature=feature, **changes)
     result = report.rows[["row", "value", "rank", "flag"]]
     record = {
         "nddv": "0",
@@ -112,4 +120,6 @@ def make_page(table=None, media=(), evidence=True, sha256="00", **changes) -> st
     }
     options = {"X": X, "encoding": encoding} if evidence else {}
     history = {"epoch": [0, 1], "train_loss": [2.0, 1.0]}
+    if held is not None:
+        table = replace(table, frame=table.frame[held])
     return render_page(table, result, record, history, report, media, **options)
