@@ -46,17 +46,38 @@ STYLE: Any = {
 def histogram(
     values: NDArray[np.float64], flagged: NDArray[np.bool_], hint: str = "higher is better"
 ) -> Markup:
-    """How the values are spread, the flagged rows in red.
+    """How the values are spread, the flagged rows in red."""
+    lowest, highest = _span(float(values.min()), float(values.max()))
+    edges = np.linspace(lowest, highest, _bin_count(values) + 1)
+    title = f"Histogram of {len(values)} values, {int(flagged.sum())} of them flagged"
+    return _histogram(values, flagged, edges, f"value ({hint}, 0 is the mean)", title)
+
+
+def probabilities(p_wrong: NDArray[np.float64]) -> Markup:
+    """How many labels are wrong with which probability; in red those above one half."""
+    above = p_wrong > 0.5
+    title = f"Histogram of {len(p_wrong)} probabilities, {int(above.sum())} of them above one half"
+    label = "probability that the label is wrong"
+    return _histogram(p_wrong, above, np.linspace(0, 1, 21), label, title)
+
+
+def _histogram(
+    values: NDArray[np.float64],
+    flagged: NDArray[np.bool_],
+    edges: NDArray[np.float64],
+    label: str,
+    title: str,
+) -> Markup:
+    """Rows by value, the flagged ones in red.
 
     Where one bar would dwarf the others the rows are counted on a logarithmic axis, log(1 + count).
     """
-    lowest, highest = _span(float(values.min()), float(values.max()))
-    edges = np.linspace(lowest, highest, _bin_count(values) + 1)
+    lowest, highest = float(edges[0]), float(edges[-1])
     low, kept = (np.histogram(values[part], edges)[0] for part in (flagged, ~flagged))
     counts = low + kept
     dwarfing = counts.max() > 10 * np.median(counts[counts > 0])
     with mpl.rc_context(STYLE):
-        figure, panel = _panel(WIDTH, HEIGHT, f"value ({hint}, 0 is the mean)")
+        figure, panel = _panel(WIDTH, HEIGHT, label)
         panel.set_ylabel("rows, logarithmic" if dwarfing else "rows")
         hints: dict[str, str] = {}
         for bottom, heights, colour in ((0 * low, low, RED), (low, kept, BLUE)):
@@ -72,7 +93,6 @@ def histogram(
         panel.set(xlim=(lowest, highest), ylim=(0, 1.05 * counts.max()))
         if lowest < 0 < highest:
             panel.axvline(0, color=INK, linewidth=1, linestyle=(0, (3, 3)))
-        title = f"Histogram of {len(values)} values, {int(flagged.sum())} of them flagged"
         return _svg(figure, title, hints)
 
 

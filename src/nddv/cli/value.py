@@ -99,7 +99,8 @@ def _run(arguments: argparse.Namespace, outputs: Mapping[str, Path], inputs: Inp
     if "page" in outputs:
         from nddv.cli.page import render_page  # loads matplotlib
 
-        texts["page"] = render_page(table, result, record, estimator.history_)
+        shown = {"media": inputs.media, "X": inputs.X, "encoding": inputs.encoding}
+        texts["page"] = render_page(table, result, record, estimator.history_, report, **shown)
     if report is not None and arguments.save is not None:
         save(arguments, inputs, report)
     write_outputs(outputs, texts)
