@@ -15,7 +15,7 @@ import nddv
 from nddv.checks.saved import FORMAT, NUMBERS, RUN
 from nddv.support.wording import InputError
 
-GONE = object()
+GONE = "(gone)"
 FAST = {"random_state": 100, "members": 2, "epochs": 4}
 
 
