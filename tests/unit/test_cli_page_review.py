@@ -180,7 +180,7 @@ def test_columns_that_contradict_are_shown_although_there_are_many():
 def test_tables_that_are_read_in_pieces_show_the_columns_that_they_have():
     page = make_page(held=["colour", "y"])
     assert "<th>size</th>" not in page
-    assert "1 more columns in use are not shown" in page
+    assert "1 more column in use is not shown" in page
     card = next(c for c in cards_of(page) if "Row 40<" in c)
     assert "size points to yes." in words(card)
 
