@@ -196,7 +196,8 @@ def _of_labels(report: Report) -> str:
         return f"No label of the {n:,} rows stands out as wrong (at most {wrong.high:.0f})."
     return (
         f"About {wrong.count:.0f} of {n:,} labels look wrong ({CONFIDENCE:.0%} interval: "
-        f"{wrong.low:.0f} to {wrong.high:.0f}); {flagged} rows are more likely wrong than right."
+        f"{wrong.low:.0f} to {wrong.high:.0f}); {count(flagged, 'row')} "
+        f"{'is' if flagged == 1 else 'are'} more likely wrong than right."
     )
 
 
@@ -204,7 +205,7 @@ def _of_classes(report: Report) -> str:
     shares = report.classes["wrong"] / report.classes["rows"]
     worst = report.classes.astype({"label": object}).loc[shares.idxmax()]
     if worst["wrong"] < 0.5:
-        return "No class has more wrong labels than chance would make."
+        return "No class stands out."
     return (
         f"The class {worst['label']!r} has the largest share of them: about {worst['wrong']:.0f} "
         f"of its {count(int(worst['rows']), 'row')}."
