@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nddv.problems.addresses import KINDS, check_task, columns_of, parse_corruption
+from nddv.problems.addresses import (
+    KINDS,
+    address,
+    check_task,
+    columns_of,
+    parse_corruption,
+    split_regime,
+)
 from nddv.problems.corruption import corrupt
 
 CLEAN, LABEL, FEATURE, GAUSS, TARGET = range(5)
@@ -72,6 +79,24 @@ def test_an_unknown_name_is_refused(name):
 def test_a_mixed_corruption_has_one_name():
     with pytest.raises(ValueError, match=r"write it as 'label5\+feature10\+gauss3'"):
         parse_corruption("gauss3+feature10+label5")
+
+
+def test_a_regime_stands_behind_the_kinds():
+    assert split_regime("label10+feature5@released") == ("label10+feature5", "released")
+    assert split_regime("label10") == ("label10", None)
+    assert parse_corruption("label10@released") == parse_corruption("label10")
+    assert parse_corruption("clean@released") == {}
+    assert (
+        address("bbc@minilm", 60, "label10@released", 7) == "bbc@minilm/n60/label10@released/seed7"
+    )
+    for name in ("label10@", "label10@Released", "label10@released@released"):
+        with pytest.raises(
+            ValueError, match="unknown regime .*use 'label10@released', or 'label10'"
+        ):
+            split_regime(name)
+    with pytest.raises(ValueError, match=r"splits by class, and this is a regression"):
+        check_task("target10@released", "regression")
+    check_task("feature10@released", "classification")
 
 
 def test_some_points_must_stay_clean():

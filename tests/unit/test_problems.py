@@ -99,6 +99,27 @@ def test_the_validation_part_is_corrupted_when_asked_for(table, name):
     assert (plain.record["valid"], asked.record["valid"]) == ("clean", "corrupted")
 
 
+def test_the_released_regime_corrupts_validation_and_splits_meta_by_class_0(table):
+    sizes = {**SMALL, "valid": 50}
+    noisy, truth = make_problem(table, 200, "label10@released", 100, sizes)
+    clean, _ = make_problem(table, 200, "clean@released", 100, sizes)
+    assert changed_arrays(noisy, clean) == {"y_train", "y_valid"}
+    assert (noisy.y_valid != clean.y_valid).sum() == 5
+    np.testing.assert_array_equal(truth.mask, noisy.y_train != clean.y_train)
+    assert truth.mask.sum() == 20
+    assert np.count_nonzero(noisy.y_meta == 0) == 5
+    assert noisy.record["address"] == "toy@coder/n200/label10@released/seed100"
+    assert noisy.record["corruption"] == "label10@released"
+    assert (noisy.record["valid"], clean.record["valid"]) == ("corrupted", "clean")
+    with pytest.raises(ValueError, match="draws none twice"):
+        make_problem(table, 390, "label10@released", 100, SMALL, resample=True)
+
+
+def test_the_released_regime_needs_classes(regression):
+    with pytest.raises(ValueError, match="toy@coder: the regime of 'target10@released' splits by"):
+        make_problem(regression, 60, "target10@released", 100, SMALL)
+
+
 def test_clean_data_has_a_clean_validation_part_in_either_regime(table):
     problem, _ = make_problem(table, 60, "clean", 100, SMALL, corrupt_valid=True)
     assert problem.record["valid"] == "clean"

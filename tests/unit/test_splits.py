@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nddv.problems.sizes import PARTS, part_sizes
-from nddv.problems.splits import standardise, stratified_splits
+from nddv.problems.splits import released_splits, standardise, stratified_splits
 
 
 def rng(seed=100):
@@ -195,3 +195,38 @@ def test_half_precision_is_standardised_in_double():
     exact = train.astype(np.float64)
     expected = (exact - exact.mean()) / exact.std()
     np.testing.assert_allclose(new_train, expected, rtol=1e-6, atol=1e-7)
+
+
+# ------------------------------------------------------------------ the released regime
+
+
+def test_the_released_meta_part_is_half_class_0_and_the_rest_is_not_stratified():
+    y = rng().permutation(np.repeat(np.arange(5), [60, 10, 40, 200, 90]))
+    sizes = {"train": 200, "valid": 30, "test": 50, "meta": 41}
+    drawn = [released_splits(y, sizes, rng(seed)) for seed in range(100, 140)]
+    for rows in drawn:
+        assert {part: len(rows[part]) for part in rows} == sizes
+        assert len(np.unique(np.concatenate(list(rows.values())))) == sum(sizes.values())
+        assert np.count_nonzero(y[rows["meta"]] == 0) == 20
+    assert list(drawn[0]) == list(sizes)
+    # the counts of a class in the training part vary as draws without order do
+    counts = np.array([class_counts(y, rows["train"]) for rows in drawn])
+    share = np.array([40, *(np.bincount(y)[1:] * (1 - 21 / 340))]) / 359
+    np.testing.assert_allclose(counts.mean(0), 200 * share, atol=2.5)
+    assert counts[:, 3].std() > 2
+    again = released_splits(y, sizes, rng(100))
+    assert all(np.array_equal(again[part], drawn[0][part]) for part in sizes)
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ((5, 400), "20 meta rows of class 0 are needed, but there are only 5"),
+        ((400, 5), "21 meta rows of other classes are needed, but there are only 5"),
+        ((100, 100), "321 rows are needed, but there are only 200, and the released regime"),
+    ],
+)
+def test_the_released_regime_refuses_too_few_rows(counts, words):
+    sizes = {"train": 200, "valid": 30, "test": 50, "meta": 41}
+    with pytest.raises(ValueError, match=words):
+        released_splits(np.repeat([0, 1], counts), sizes, rng())

@@ -4,7 +4,7 @@ from functools import cache
 
 from nddv.dynamics.readouts import CLASSIFICATION, REGRESSION
 from nddv.methods.registry import SEMIVALUE_READOUTS, VARIANT_READOUTS, get_method
-from nddv.problems.addresses import KINDS
+from nddv.problems.addresses import KINDS, RELEASED
 from nddv.problems.registry import code_hash, split_name, task_of
 from nddv.support import provenance
 from nddv.workflow.configuration import check_configuration
@@ -37,7 +37,7 @@ source_hash = cache(provenance.source_hash)
 wildcard_constraints:
     dataset="[A-Za-z0-9_@-]+",
     n=r"\d+",
-    corruption=rf"clean|({CORRUPTED})\d+(\+({CORRUPTED})\d+)*",
+    corruption=rf"(clean|({CORRUPTED})\d+(\+({CORRUPTED})\d+)*)(@{RELEASED})?",
     seed=r"\d+",
     change="[a-z_]+=[A-Za-z0-9.+-]+",
     module="|".join(config["modules"]["trained"]),

@@ -14,15 +14,33 @@ KINDS = ("clean", "label", "feature", "gauss", "target")
 # Kinds that replace what is to be learnt fit one task only.
 TASK_OF = {"label": "classification", "target": "regression"}
 
+# How a problem is drawn and corrupted, other than as usual: 'label10@released'.
+RELEASED = "released"
+
 RULES = (
     f"use 'clean', or one of {', '.join(KINDS[1:])} with a percentage from 1 to 99, e.g. 'label10'"
-    "; mixed, each kind once: 'label10+feature5'"
+    "; mixed, each kind once: 'label10+feature5'; in the released regime: 'label10@released'"
 )
 _KIND_AND_PERCENT = re.compile(rf"({'|'.join(KINDS[1:])})([1-9][0-9]?)")
 
 
+def split_regime(corruption: str) -> tuple[str, str | None]:
+    """Split ``"label10@released"`` into kinds and regime; the usual regime is None."""
+    kinds, at, regime = corruption.partition("@")
+    if at and regime != RELEASED:
+        raise ValueError(
+            f"unknown regime {regime!r} of corruption {corruption!r}: "
+            f"use '{kinds}@{RELEASED}', or {kinds!r} for the usual one"
+        )
+    return kinds, regime if at else None
+
+
 def parse_corruption(name: str) -> dict[str, float]:
-    """Read ``"label10+feature5"`` as ``{"label": 0.1, "feature": 0.05}``; ``"clean"`` is empty."""
+    """Read ``"label10+feature5"`` as ``{"label": 0.1, "feature": 0.05}``; ``"clean"`` is empty.
+
+    The regime changes nothing: ``"label10@released"`` is ``{"label": 0.1}`` as well.
+    """
+    name, _ = split_regime(name)
     if name == "clean":
         return {}
     matches = [_KIND_AND_PERCENT.fullmatch(word) for word in name.split("+")]
@@ -42,6 +60,8 @@ def parse_corruption(name: str) -> dict[str, float]:
 
 def check_task(name: str, task: str) -> None:
     """Raise if a corruption does not fit a task, ``"classification"`` or ``"regression"``."""
+    if split_regime(name)[1] == RELEASED and task != "classification":
+        raise ValueError(f"the regime of {name!r} splits by class, and this is a {task} problem")
     for kind in parse_corruption(name):
         if TASK_OF.get(kind, task) != task:
             fitting = next(other for other, its_task in TASK_OF.items() if its_task == task)

@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nddv.problems.addresses import KINDS, address, check_task, parse_corruption
+from nddv.problems.addresses import (
+    KINDS,
+    RELEASED,
+    address,
+    check_task,
+    parse_corruption,
+    split_regime,
+)
 from nddv.problems.corruption import corrupt
 from nddv.problems.problem import Problem, Truth
 from nddv.problems.sizes import PARTS, part_sizes
-from nddv.problems.splits import standardise, stratified_splits, streams
+from nddv.problems.splits import released_splits, standardise, stratified_splits, streams
 from nddv.problems.tables import Table
 
 # Sizes of the other parts, as shares of n: the paper's 1000/100/300/100, 10000/1000/3000/1000.
@@ -37,7 +44,9 @@ def make_problem(
         real-valued targets fire_target, houses. Only drawn rows are read.
     n : number of training points.
     corruption : ``"clean"``, or kinds with their percentage: ``"label10"``, ``"label10+gauss5"``;
-        wrong targets of a regression are ``"target10"``.
+        wrong targets of a regression are ``"target10"``. ``"label10@released"`` is the regime of
+        the released code: the validation part is corrupted too, and parts are drawn by
+        :func:`~nddv.problems.splits.released_splits`.
     seed : decides the splits and the corruption; the same seed gives the same bytes.
     sizes : of the ``valid``, ``test`` and ``meta`` parts, in rows or as a share of n.
     resample : if there are too few rows, draw rows more than once; parts still share no row.
@@ -45,6 +54,8 @@ def make_problem(
         does. The training part does not depend on it.
     """
     rates = parse_corruption(corruption)
+    released = split_regime(corruption)[1] == RELEASED
+    corrupt_valid = corrupt_valid or released
     wanted = part_sizes(n, sizes)
     if seed < 0:
         raise ValueError(f"the seed must not be negative, got {seed}")
@@ -52,7 +63,10 @@ def make_problem(
     split_rng, train_rng, valid_rng = streams(seed)
     try:
         check_task(corruption, table.task)
-        rows = stratified_splits(table.y, wanted, split_rng, resample)
+        if released:
+            rows = released_splits(table.y, wanted, split_rng)
+        else:
+            rows = stratified_splits(table.y, wanted, split_rng, resample)
         X, y = _parts(table, rows)
     except ValueError as error:
         raise ValueError(f"data set {table.name}: {error}") from error

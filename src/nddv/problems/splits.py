@@ -63,6 +63,42 @@ def stratified_splits(
     return {part: _fill_up(pools[part], strata, size, rng) for part, size in sizes.items()}
 
 
+def released_splits(
+    y: NDArray[Any], sizes: Mapping[str, int], rng: np.random.Generator
+) -> dict[str, NDArray[np.int64]]:
+    """Draw parts that share no row as the released code does.
+
+    The meta part is drawn first: half of it from class 0, half from all other classes, whatever
+    their number. The other parts are drawn from what is left, not stratified.
+
+    Parameters
+    ----------
+    y : (rows,) classes 0..C−1.
+    sizes : number of rows of each part, ``meta`` among them.
+
+    Returns
+    -------
+    The row numbers of each part, in random order.
+    """
+    halves = sizes["meta"] // 2, sizes["meta"] - sizes["meta"] // 2
+    sides = [rng.permutation(np.flatnonzero(side)) for side in (y == 0, y != 0)]
+    for side, half, name in zip(sides, halves, ("of class 0", "of other classes"), strict=True):
+        if len(side) < half:
+            raise ValueError(f"{half} meta rows {name} are needed, but there are only {len(side)}")
+    chosen = [side[:half] for side, half in zip(sides, halves, strict=True)]
+    left = rng.permutation(np.concatenate([s[h:] for s, h in zip(sides, halves, strict=True)]))
+    others = {part: size for part, size in sizes.items() if part != "meta"}
+    if sum(others.values()) > len(left):
+        raise ValueError(
+            f"{sum(sizes.values())} rows are needed, but there are only {len(y)}, and the released "
+            "regime draws none twice: lower n or the sizes of the other parts"
+        )
+    cuts = np.cumsum(list(others.values()))
+    drawn = dict(zip(others, np.split(left[: cuts[-1]], cuts[:-1]), strict=True))
+    drawn["meta"] = rng.permutation(np.concatenate(chosen))
+    return {part: drawn[part] for part in sizes}
+
+
 def _draw_once(
     y: NDArray[np.int64], sizes: Mapping[str, int], rng: np.random.Generator
 ) -> dict[str, NDArray[np.int64]]:
