@@ -17,6 +17,7 @@ from nddv.baselines.margins import area_under_margin
 from nddv.baselines.neighbours import knn_shapley
 from nddv.baselines.oob import data_oob, data_oob_trees
 from nddv.baselines.out_of_fold import boosting, boosting_slow, logistic_out_of_fold
+from nddv.baselines.released import released
 from nddv.baselines.transport import lava
 from nddv.baselines.typicality import typicality
 from nddv.baselines.volume import volume_shapley
@@ -33,6 +34,7 @@ RULES = {
     "boosting_slow": (boosting_slow, {"min_samples_leaf": 5, "folds": 3}),
     "logistic_out_of_fold": (logistic_out_of_fold, {}),
     "aum": (area_under_margin, {}),
+    "released": (released, {"epochs": 3}),
     "lava": (lava, {}),
     "in_run-1": (in_run_shapley, {"order": 1}),
     "in_run-2": (in_run_shapley, {"order": 2}),
@@ -45,7 +47,7 @@ RULES = {
     "singular_oob": (singular_oob, {"num_models": 60}),
 }
 WITH_EIGENVALUES = {"eigen_value", "singular_lava", "singular_oob"}
-CONTROLS = {"small_loss", "boosting", "boosting_slow", "logistic_out_of_fold", "aum"}
+CONTROLS = {"small_loss", "boosting", "boosting_slow", "logistic_out_of_fold", "aum", "released"}
 WITH_TWO_CLASSES = {"data_oob-logistic", "data_oob-trees", "singular_oob", *CONTROLS}
 
 
@@ -118,6 +120,7 @@ def value(name, data, seed=SEED):
     rule, settings = RULES[name]
     X, y, X_valid, y_valid = (one.astype(kind) for one, kind in zip(data, "fifi", strict=True))
     given = {"X": X, "y": y, "X_valid": X_valid, "y_valid": y_valid}
+    given |= {"X_meta": X_valid, "dataset": ""}
     given["rng"] = np.random.default_rng(seed)
     wanted = inspect.signature(rule).parameters
     found = rule(**{key: one for key, one in given.items() if key in wanted}, **settings)

@@ -15,10 +15,11 @@ from nddv.methods.registry import METHODS, get_method
 from nddv.methods.settings import defaults, effective, settings_of
 from nddv.methods.signatures import parse, read_signature
 from nddv.methods.valuation import nddv_values, nddv_values_or_gaps, value, value_or_gap
+from nddv.methods.variants import is_nddv
 from nddv.problems import make_problem
 
 SIZES = {"valid": 20, "test": 20, "meta": 20}
-BASELINES = [name for name in METHODS if not name.startswith("nddv-")]
+BASELINES = [name for name in METHODS if not is_nddv(name)]
 # Budgets small enough for a test, where the defaults are not.
 SMALL = {
     "data-shapley": {"max_permutations": 4},
@@ -36,6 +37,7 @@ SMALL = {
     "volume-shapley": {"max_permutations": 2},
     "singular-oob": {"num_models": 50},
     "aum": {"epochs": 2},
+    "nddv-released": {"epochs": 2},
 }
 LEVELS = ("shapley-level", "banzhaf-level", "beta-level", "influence-level")
 DETERMINISTIC = (
@@ -84,7 +86,8 @@ def test_entries_are_complete():
 def test_methods_need_what_their_functions_ask_for():
     without = ("data-oob", "data-oob-trees", "volume-shapley", "eigen-value", "singular-oob")
     without = (*without, "forest-residual", "boosting", "boosting-slow", "logistic-oof", "aum")
-    for name in BASELINES:
+    assert METHODS["nddv-released"].needs == ("train", "meta")
+    for name in set(BASELINES) - {"nddv-released"}:
         validated = name not in (*without, "small-loss", "features", "random")
         assert METHODS[name].needs == (("train", "valid") if validated else ("train",)), name
     assert METHODS["nddv-path"].needs == ("train",)
@@ -165,7 +168,7 @@ def test_a_method_that_does_not_fit_the_task_is_a_gap(problem, regression, metho
 def test_what_values_a_regression(regression):
     """Rules that read no labels, rules made for it, and NDDV."""
     fitting = {name for name in METHODS if "regression" in METHODS[name].tasks}
-    readouts = {name for name in METHODS if name.startswith("nddv-")}
+    readouts = {name for name in METHODS if is_nddv(name)}
     without_labels = {"volume-shapley", "eigen-value", "features", "random"}
     assert fitting - readouts == without_labels | {"forest-residual"}
     assert readouts <= fitting

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from nddv.dynamics.readouts import CLASSIFICATION, READOUTS, REGRESSION
 from nddv.methods.signatures import read_signature
-from nddv.methods.variants import NDDV_PREFIX, is_nddv, split_variant
+from nddv.methods.variants import NDDV_PREFIX, RELEASED, is_nddv, split_variant
 from nddv.support.wording import pick
 
 OPENDATAVAL_PREFIX = "odv:"
@@ -74,6 +74,8 @@ _READOUTS = [
 ]
 # fmt: off
 _RULES = [
+    _rule(RELEASED, "NDDV, as released", "nddv.baselines.released:released",
+          "E·n·d", "the paper's authors; from a description of what their code computes"),
     _rule("loo", "LOO", "nddv.baselines.leave_one_out:leave_one_out",
           "n·F, warm-started", "Cook (1977); Koh and Liang (2017), ICML"),
     _rule("data-shapley", "Data Shapley", "nddv.baselines.semivalues:data_shapley",

@@ -27,6 +27,7 @@ MADE = {
 """Parameters that a function of its own makes from the problem; a rule takes its settings too."""
 
 OF_VALIDATION = {"X_valid", "y_valid", *MADE}
+OF_META = {"X_meta"}
 OF_LABELS = {"y", "y_valid", "problem", *MADE}
 
 
@@ -40,7 +41,8 @@ class Signature:
     @property
     def needs(self) -> tuple[str, ...]:
         """Parts of the problem that a rule reads."""
-        return ("train", "valid") if OF_VALIDATION & {*self.names} else ("train",)
+        parts = {"meta": OF_META, "valid": OF_VALIDATION}
+        return ("train", *(part for part, names in parts.items() if names & {*self.names}))
 
     @property
     def reads_labels(self) -> bool:

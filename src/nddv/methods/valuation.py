@@ -82,6 +82,8 @@ def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str,
         "y": problem.y_train,
         "X_valid": problem.X_valid,
         "y_valid": problem.y_valid,
+        "X_meta": problem.X_meta,
+        "dataset": problem.record.get("dataset", ""),
         "n": len(problem.y_train),
         # A stream of its own: the problem's splits and corruption were drawn from the bare seed.
         "rng": np.random.default_rng([seed, 1]),

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 
 NDDV_PREFIX = "nddv-"
 META_SIZE = "meta_size"
+RELEASED = "nddv-released"
+"""The authors' own procedure: a method of its own, no readout of our NDDV."""
 
 
 def is_nddv(method: str) -> bool:
     """Whether a method is a readout of NDDV, or a variant of one."""
-    return method.startswith(NDDV_PREFIX)
+    return method.startswith(NDDV_PREFIX) and method != RELEASED
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from nddv.methods.variants import is_nddv
+from nddv.methods.variants import RELEASED, is_nddv
 from nddv.reporting.frames import PROBLEM
 from nddv.reporting.registry import Result
 from nddv.reporting.titles import title_of
 
 READOUTS = ("nddv-path", "nddv-terminal")
-CONTROLS = ("random",)
+CONTROLS = ("random", RELEASED)  # the authors' own NDDV is no rival of it
 COLUMNS = [*PROBLEM, "method", "title", "f1", "f1_sd", "baseline", "baseline_title", "baseline_f1"]
 COLUMNS += ["baseline_f1_sd", "ahead", "ahead_sd", "ahead_se", "wins", "leads"]
 
