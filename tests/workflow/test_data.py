@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nddv.problems import load_problem
+
 ROOT = Path(__file__).parents[2]
 METHODS = ["knn-shapley", "random"]
 
@@ -158,6 +160,23 @@ def test_another_regime_is_labelled(fresh):
     fresh.snakemake("reports/tables/detection_n60.md", overlay=overlay)
     text = (fresh.folder / "reports" / "tables" / "detection_n60.md").read_text()
     assert "The validation part is corrupted as well." in text
+
+
+def test_both_regimes_live_in_one_run(fresh):
+    usual = {"dataset": "2dplanes", "n": 60, "corruption": "label10"}
+    overlay = {
+        "problems": [usual, {**usual, "corruption": "label10@released"}],
+        "methods": ["nddv-released", "random"],
+        "settings": {"nddv-released": {"epochs": 2}},
+    }
+    fresh.snakemake("reports/tables/detection_n60.csv", overlay=overlay)
+    table = pd.read_csv(fresh.folder / "reports" / "tables" / "detection_n60.csv", comment="#")
+    found = table[table["method"] == "nddv-released"].set_index("corruption")["runs"]
+    assert found.to_dict() == {"label10": 2, "label10@released": 2}
+    folder = fresh.folder / "results" / "problems" / "2dplanes" / "n60"
+    for corruption, valid in (("label10", "clean"), ("label10@released", "corrupted")):
+        problem = load_problem(folder / corruption / "seed100" / "problem.npz")
+        assert problem.record["valid"] == valid
 
 
 def test_the_full_configuration_can_be_planned_on_a_bare_machine():

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nddv.problems.problem import Problem, Truth
 from nddv.problems.sizes import PARTS
-from nddv.problems.splits import stratified_splits, streams
+from nddv.problems.splits import splits_of, streams
 from nddv.problems.tables import Table
 
 
@@ -20,7 +20,8 @@ def items_of(problem: Problem, truth: Truth, table: Table) -> dict[str, NDArray[
     """
     record = problem.record
     sizes = {part: record["sizes"][part] for part in PARTS}  # a file has them in another order
-    rows = stratified_splits(table.y, sizes, streams(record["seed"])[0], record["resampled"])
+    stream = streams(record["seed"])[0]
+    rows = splits_of(record["corruption"], table.y, sizes, stream, record["resampled"])
     if not (
         np.array_equal(rows["train"], truth.rows_train)
         and np.array_equal(table.y[rows["train"]], truth.y_clean)

@@ -19,7 +19,7 @@ from nddv.problems.addresses import (
 from nddv.problems.corruption import corrupt
 from nddv.problems.problem import Problem, Truth
 from nddv.problems.sizes import PARTS, part_sizes
-from nddv.problems.splits import released_splits, standardise, stratified_splits, streams
+from nddv.problems.splits import splits_of, standardise, streams
 from nddv.problems.tables import Table
 
 # Sizes of the other parts, as shares of n: the paper's 1000/100/300/100, 10000/1000/3000/1000.
@@ -54,8 +54,7 @@ def make_problem(
         does. The training part does not depend on it.
     """
     rates = parse_corruption(corruption)
-    released = split_regime(corruption)[1] == RELEASED
-    corrupt_valid = corrupt_valid or released
+    corrupt_valid = corrupt_valid or split_regime(corruption)[1] == RELEASED
     wanted = part_sizes(n, sizes)
     if seed < 0:
         raise ValueError(f"the seed must not be negative, got {seed}")
@@ -63,10 +62,7 @@ def make_problem(
     split_rng, train_rng, valid_rng = streams(seed)
     try:
         check_task(corruption, table.task)
-        if released:
-            rows = released_splits(table.y, wanted, split_rng)
-        else:
-            rows = stratified_splits(table.y, wanted, split_rng, resample)
+        rows = splits_of(corruption, table.y, wanted, split_rng, resample)
         X, y = _parts(table, rows)
     except ValueError as error:
         raise ValueError(f"data set {table.name}: {error}") from error

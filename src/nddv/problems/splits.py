@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nddv.problems.addresses import RELEASED, split_regime
+
 # Values of a feature that lie within this many rounding steps of each other count as equal.
 ROUNDING_STEPS = 4
 
@@ -18,6 +20,19 @@ def streams(seed: int) -> list[np.random.Generator]:
     One for each step, so that a change of one step leaves the other draws alone.
     """
     return np.random.default_rng(seed).spawn(3)
+
+
+def splits_of(
+    corruption: str,
+    y: NDArray[Any],
+    sizes: Mapping[str, int],
+    rng: np.random.Generator,
+    resample: bool = False,
+) -> dict[str, NDArray[np.int64]]:
+    """The parts of a problem, in the regime that its corruption names."""
+    if split_regime(corruption)[1] == RELEASED:
+        return released_splits(y, sizes, rng)
+    return stratified_splits(y, sizes, rng, resample)
 
 
 def stratified_splits(

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import nddv.reporting.figures.style as style
 from nddv.dynamics.readouts import READOUTS
-from nddv.problems.addresses import parse_corruption
+from nddv.problems.addresses import parse_corruption, split_regime
 from nddv.reporting.frames import NOT_RUN, PROBLEM, Gaps, in_paper, over_seeds, without_variants
 from nddv.reporting.titles import title_of
 
@@ -119,9 +119,11 @@ def imagenet100_curves(scores: pd.DataFrame, gaps: Gaps = (), n: int = 1000) -> 
 
 
 def _with_rates(problems: pd.DataFrame | Gaps) -> pd.DataFrame:
-    """Rows with their kind and rate (%); those of mixed or other corruptions are left out."""
+    """Rows with their kind and rate (%); mixed or other corruptions and regimes are left out."""
     rows = pd.DataFrame(problems)
     rows = rows.reindex(columns=list(dict.fromkeys([*rows, *PROBLEM, "reason"])))
+    usual = [split_regime(name)[1] is None for name in rows["corruption"]]
+    rows = rows[pd.Series(usual, index=rows.index, dtype=bool)]
     kinds = [parse_corruption(name) for name in rows["corruption"]]
     rates = [100 * sum(rates.values()) for rates in kinds]
     rows = rows.assign(kind=["+".join(names) for names in kinds], rate=rates)
