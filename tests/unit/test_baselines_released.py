@@ -12,6 +12,7 @@ from torch import nn
 from nddv.baselines.released import GENERIC, ROWS, released, score, score_of_output, train
 from nddv.baselines.released_flow import DIFFUSION, Flow, Row, surrogate
 from nddv.evaluation.thresholds import auroc
+from nddv.methods.settings import settings_of
 from nddv.methods.valuation import value
 from nddv.problems import make_problem
 
@@ -297,6 +298,8 @@ def test_a_data_set_has_its_printed_settings():
     assert found("bbc@mpnet", row="generic").record["row"] == "generic"
     np.testing.assert_array_equal(found("digits", row="pol").values, found("pol").values)
     assert not np.array_equal(found("pol").values, found("2dplanes").values)
+    known = {"auto", "generic", *ROWS}
+    assert set(settings_of("nddv-released")["row"].kind.schema["enum"]) == known
     assert (GENERIC.steps, GENERIC.every, GENERIC.meta_hidden) == (2, 5, 10)
     assert (ROWS["cifar10"].head, ROWS["cifar10"].interaction) == ("sigmoid", 0.1)
     with pytest.raises(ValueError, match="row must be one of 'auto', 'generic', "):
