@@ -149,7 +149,7 @@ def test_a_quick_run_is_part_of_the_embedded_one():
 def test_no_package_source_goes_without_a_checksum():
     for registry in ("datasets", "encoders"):
         for name, entry in config(registry)[registry].items():
-            for source in entry["sources"]:
+            for source in entry.get("sources", []):
                 if source["kind"] == "package":
                     assert "sha256" in source, name
 

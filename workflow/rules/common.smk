@@ -125,3 +125,8 @@ def check_writable():
                 f"{os.path.abspath(folder)} cannot be written to: make it writable, "
                 "or run elsewhere with --directory"
             )
+
+
+def items_file(name):
+    """The input of a rule: a file of the data set as networks read it."""
+    return lambda wildcards: f"results/data/{PLAN.items_of(wildcards.dataset)}/{name}"

@@ -3,11 +3,6 @@
 BESIDE_REPLAY = [get_method(name) for name in config["modules"]["methods"]]
 
 
-def items_file(name):
-    """The input of a rule: a file of the data set as networks read it."""
-    return lambda wildcards: f"results/data/{PLAN.items_of(wildcards.dataset)}/{name}"
-
-
 rule compare_modules:
     input:
         problem=f"results/problems/{ADDRESS}/problem.npz",
