@@ -198,7 +198,7 @@ def judge_all(wanted: Sequence[Case], python: str) -> tuple[pd.DataFrame, str]:
         answer = answers[way][k]
         line = {"dataset": case.dataset, "seed": case.seed, "n": case.n}
         line |= {"errors": case.errors.name, "way": way}
-        line |= judge(answer, stored[k], answers[way][place[case.before]].count)
+        line |= judge(answer, stored[k], answers[way][place[case.before]])
         if case.errors.rate == 0 and case.dataset in SIGNALS:
             data = table(case.dataset)
             doubt = doubtful(case.dataset, np.asarray(data.X), data.y, stored[k]["rows"])
