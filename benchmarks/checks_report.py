@@ -17,8 +17,8 @@ times as often in classes of even code, to the next class. Labels may also be do
 numbers are judged by what the errors add to the estimate of the same table before.
 
 - *close*: share of cases whose added number is within ±25 % of the injected one, or ±2 % of rows.
-- *close alone*: the same, where nothing is subtracted, as users have no estimate before; labels that
-  are wrong or doubtful by nature then count against all ways.
+- *close alone*: the same, where nothing is subtracted, as users have no estimate before; labels
+  that are wrong or doubtful by nature then count against all ways.
 - *covers*: share of cases whose 90 % interval, less the estimate before, holds the injected number.
 - *covers added*: the same, where the interval also has the error of the estimate before.
 - *ECE*: expected calibration error of the probability that a label is wrong, in ten bins, against
