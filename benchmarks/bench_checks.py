@@ -223,8 +223,8 @@ def main() -> None:
     done = [case for case in wanted if case.path.exists() and case.before.path.exists()]
     judged, version = judge_all(done, chosen.cleanlab)
     made = (
-        f"Made by `python benchmarks/bench_checks.py --seeds {' '.join(map(str, seeds))}`: "
-        f"{len(done)} of {len(wanted)} cases, each of n = {n} rows; cleanlab: {version}."
+        "Made by `python benchmarks/bench_checks.py --cleanlab PYTHON --seeds "
+        f"{' '.join(map(str, seeds))}`: {len(done)} of {len(wanted)} cases, each of n = {n} rows; cleanlab: {version}."
     )
     print(write_report(judged, made, None if chosen.quick else ROOT / "reports"))
 

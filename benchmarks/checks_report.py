@@ -32,6 +32,10 @@ on the same folds. **cleanlab+nddv** is the same on our held-out scores as proba
 gives a number without an interval, and no probability that a label is wrong: one minus the
 probability of the given class stands for it. Its number is by the method that it advises:
 calibrated for fewer than four classes, its default otherwise.
+
+*Close alone* and *covers added* were not planned: they were added when the first seed had been
+looked at, since the number that is added hides what a way says of clean labels, and is a difference
+of two estimates that both err.
 """
 
 COLUMNS = {
