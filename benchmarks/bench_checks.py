@@ -224,7 +224,8 @@ def main() -> None:
     judged, version = judge_all(done, chosen.cleanlab)
     made = (
         "Made by `python benchmarks/bench_checks.py --cleanlab PYTHON --seeds "
-        f"{' '.join(map(str, seeds))}`: {len(done)} of {len(wanted)} cases, each of n = {n} rows; cleanlab: {version}."
+        f"{' '.join(map(str, seeds))}`: {len(done)} of {len(wanted)} cases, "
+        f"each of n = {n} rows; cleanlab: {version}."
     )
     print(write_report(judged, made, None if chosen.quick else ROOT / "reports"))
 
