@@ -198,7 +198,7 @@ def judge_all(wanted: Sequence[Case], python: str) -> tuple[pd.DataFrame, str]:
         answer = answers[way][k]
         line = {"dataset": case.dataset, "seed": case.seed, "n": case.n}
         line |= {"errors": case.errors.name, "way": way}
-        line |= judge(answer, stored[k], answers[way][place[case.before]].count)
+        line |= judge(answer, stored[k], answers[way][place[case.before]])
         if case.errors.rate == 0 and case.dataset in SIGNALS:
             data = table(case.dataset)
             doubt = doubtful(case.dataset, np.asarray(data.X), data.y, stored[k]["rows"])
@@ -223,8 +223,9 @@ def main() -> None:
     done = [case for case in wanted if case.path.exists() and case.before.path.exists()]
     judged, version = judge_all(done, chosen.cleanlab)
     made = (
-        f"Made by `python benchmarks/bench_checks.py --seeds {' '.join(map(str, seeds))}`: "
-        f"{len(done)} of {len(wanted)} cases, each of n = {n} rows; cleanlab: {version}."
+        "Made by `python benchmarks/bench_checks.py --cleanlab PYTHON --seeds "
+        f"{' '.join(map(str, seeds))}`: {len(done)} of {len(wanted)} cases, "
+        f"each of n = {n} rows; cleanlab: {version}."
     )
     print(write_report(judged, made, None if chosen.quick else ROOT / "reports"))
 

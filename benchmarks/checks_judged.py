@@ -101,13 +101,13 @@ def mean_of(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else np.nan
 
 
-def judge(answer: Answer, case: Arrays, before: float) -> dict[str, Any]:
+def judge(answer: Answer, case: Arrays, before: Answer) -> dict[str, Any]:
     """How right an answer is.
 
-    before : the number of wrong labels that the same way found before any were injected.
+    before : what the same way said of the labels before any were made wrong.
     """
     wrong, flagged = case["given"] != case["clean"], answer.flagged
-    n, injected, added = len(wrong), int(wrong.sum()), answer.count - before
+    n, injected, added = len(wrong), int(wrong.sum()), answer.count - before.count
     judged: dict[str, Any] = {
         "injected": injected,
         "estimate": answer.count,
@@ -118,11 +118,16 @@ def judge(answer: Answer, case: Arrays, before: float) -> dict[str, Any]:
     if injected == 0:
         return judged
     known = np.isfinite(answer.low)
+    inside = answer.low <= injected + before.count <= answer.high
+    reach = np.hypot(answer.high - answer.count, before.high - before.count)
     right = answer.suggested == case["clean"]
+    near = max(CLOSE[0] * injected, CLOSE[1] * n)
     return judged | {
         "added": added,
-        "close": float(abs(added - injected) <= max(CLOSE[0] * injected, CLOSE[1] * n)),
-        "covers": float(answer.low <= injected + before <= answer.high) if known else np.nan,
+        "close": float(abs(added - injected) <= near),
+        "close_alone": float(abs(answer.count - injected) <= near),
+        "covers": float(inside) if known else np.nan,
+        "covers_added": float(abs(added - injected) <= reach) if known else np.nan,
         "ece": calibration_error(answer.p_wrong, wrong),
         "precision": mean_of(wrong[flagged]),
         "recall": mean_of(flagged[wrong]),

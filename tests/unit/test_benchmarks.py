@@ -194,12 +194,16 @@ def test_judgements_of_checks(load):
     assert judged.calibration_error(p, wrong) == pytest.approx((0.9 + 0.05 + 0.45) / 4)
     case = {"clean": np.array([0, 0, 1, 1]), "given": np.array([0, 1, 0, 1])}
     answer = judged.Answer(3.0, 2.0, 4.0, p, np.array([0, 1, 1, 1]) > 0, np.array([0, 0, 0, 1]))
-    found = judged.judge(answer, case, before=0.5)
+    clean = judged.Answer(0.5, 0.0, 1.0, p, p > 1, p)
+    found = judged.judge(answer, case, clean)
     assert (found["injected"], found["added"]) == (2, 2.5)
-    assert (found["close"], found["covers"]) == (1.0, 1.0)
+    assert (found["close"], found["close_alone"]) == (1.0, 0.0)  # within ½
+    assert found["covers"] == 1.0
     assert found["precision"] == pytest.approx(2 / 3)
     assert (found["recall"], found["suggested_right"]) == (1.0, 0.5)
-    assert judged.judge(answer, case, before=2.5)["covers"] == 0.0
+    assert found["covers_added"] == 1.0
+    many = judged.judge(answer, case, judged.Answer(2.5, 2.0, 3.0, p, p > 1, p))
+    assert (many["covers"], many["covers_added"]) == (0.0, 0.0)  # 0.5 ± 1.12, but there are 2
     X = np.zeros((4, 10))
     X[:, 0] = [1, 1, -1, -1]  # 3, 3, −3, −3: about 0
     rows, y = np.arange(4), np.array([1, 0, 0, 0])
