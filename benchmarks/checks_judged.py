@@ -1,4 +1,4 @@
-"""What three ways say of labels that we made wrong, and how right they are (for bench_checks.py).
+"""What three ways say of labels that we made wrong, and how right they are (for judge_checks.py).
 
 - nddv: `nddv.checks.labels.judge_labels`, from scores of held-out rows.
 - cleanlab: confident learning, from probabilities of the model that its users would take.

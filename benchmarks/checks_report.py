@@ -1,4 +1,4 @@
-"""The tables of reports/checks.md, from the judgements of bench_checks.py."""
+"""The tables of reports/checks.md, from the judgements of judge_checks.py."""
 
 from __future__ import annotations
 

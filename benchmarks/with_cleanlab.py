@@ -1,4 +1,4 @@
-"""What cleanlab says of labels, for benchmarks/bench_checks.py.
+"""What cleanlab says of labels, for benchmarks/judge_checks.py.
 
     python benchmarks/with_cleanlab.py GIVEN.npz FOUND.npz
 

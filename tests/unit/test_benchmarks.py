@@ -145,7 +145,7 @@ def test_semivalues(load, capsys):
 
 
 def test_checks(load, capsys, tmp_path, monkeypatch):
-    bench = load("bench_checks")
+    bench = load("judge_checks")
     monkeypatch.setattr(bench, "RESULTS", tmp_path)
     monkeypatch.setattr(bench, "NDDV", partial(bench.NDDV, members=1, epochs=2))
     monkeypatch.setattr(bench, "ERRORS", (bench.Errors(0.0), bench.Errors(0.2, by_class=True)))
@@ -173,7 +173,7 @@ def test_checks(load, capsys, tmp_path, monkeypatch):
 
 
 def test_errors_of_checks(load):
-    bench = load("bench_checks")
+    bench = load("judge_checks")
     y = np.arange(3000) % 3
     rng = np.random.default_rng(100)
     even = bench.Errors(0.1).inject(y, 3, rng)

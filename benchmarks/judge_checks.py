@@ -4,7 +4,7 @@ Errors are put into the labels of known tables at known rates, and judged is wha
 says of them. Labels may also be doubtful by nature, so that numbers are judged by what the errors
 add to the estimate of the same table before.
 
-    python benchmarks/bench_checks.py [--quick] [--finished] [--cleanlab PYTHON] [--seeds 103 104]
+    python benchmarks/judge_checks.py [--quick] [--finished] [--cleanlab PYTHON] [--seeds 103 104]
 
 PYTHON is an interpreter that has cleanlab, for it asks for other versions than ours
 (``python3 -m venv ENV && ENV/bin/pip install cleanlab==2.9.0``); without, the benchmark says so and
@@ -223,7 +223,7 @@ def main() -> None:
     done = [case for case in wanted if case.path.exists() and case.before.path.exists()]
     judged, version = judge_all(done, chosen.cleanlab)
     made = (
-        "Made by `python benchmarks/bench_checks.py --cleanlab PYTHON --seeds "
+        "Made by `python benchmarks/judge_checks.py --cleanlab PYTHON --seeds "
         f"{' '.join(map(str, seeds))}`: {len(done)} of {len(wanted)} cases, "
         f"each of n = {n} rows; cleanlab: {version}."
     )
