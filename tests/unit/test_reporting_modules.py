@@ -86,6 +86,7 @@ def test_without_any_data_set_a_table_has_the_gaps(name, written):
 def test_changes_are_drawn_beside_the_line_where_they_are_equal(changes, tmp_path):
     figure = figures.module_changes(changes)
     assert len(figure.axes) == 4  # two networks, points above groups
+    assert [bool(panel.get_ylabel()) for panel in figure.axes] == [True, False, True, False]
     line, marks = figure.axes[0].lines
     assert list(line.get_xdata()) == list(line.get_ydata())
     assert sorted(marks.get_xdata()) == pytest.approx([-1.4, -1.2, -1, -0.4, -0.2, 0])

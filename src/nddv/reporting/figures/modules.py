@@ -28,10 +28,11 @@ def module_changes(rows: pd.DataFrame, gaps: Gaps = ()) -> Figure:
     networks = list(rows.groupby(KEYS, sort=False))
     figure = Figure(figsize=(max(style.WIDTH, 1.75 * len(networks)), 4.2))
     grid = figure.subplots(len(WHAT), len(networks), squeeze=False)
-    for column, (address, of_network) in zip(grid.T, networks, strict=True):
+    for place, (address, of_network) in enumerate(networks):
+        column = grid[:, place]
         for panel, (what, words) in zip(column, WHAT.items(), strict=True):
             _draw_changes(panel, of_network[of_network["what"] == what], what)
-            if column is grid.T[0]:
+            if place == 0:
                 panel.set_ylabel(f"{words}\npredicted change")
         column[0].set_title(_name(*address))
         column[-1].set_xlabel("actual change")
