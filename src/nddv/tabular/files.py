@@ -12,6 +12,7 @@ import lzma
 import warnings
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -46,7 +47,7 @@ class TableError(InputError):
         super().__init__(one_line(message), **remedies)
 
 
-class Source:
+class Source(ABC):
     """A file with a table in it: names its rows and columns in messages.
 
     Attributes
@@ -59,14 +60,14 @@ class Source:
     text: bool
 
     @property
+    @abstractmethod
     def names(self) -> list[str]:
         """The columns."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def spans_lines(self) -> bool:
         """Whether a quoted entry spans lines; then rows and lines are out of step."""
-        raise NotImplementedError
 
     def place(self, position: int) -> int:
         """Which row of the file is at a position of the table, from 0."""
