@@ -52,7 +52,7 @@ def value_on(folder: Path, mounts: tuple[str, ...], mount: str) -> tuple[str, li
     return err, out.split(), process.returncode
 
 
-@pytest.mark.parametrize("pages", [1, 4])
+@pytest.mark.parametrize("pages", [1, 12])
 def test_a_full_disk_is_said_in_one_line_and_nothing_is_left(folder, private_mounts, pages):
     """Full in the first file, and in the last."""
     err, left, status = value_on(
@@ -61,7 +61,7 @@ def test_a_full_disk_is_said_in_one_line_and_nothing_is_left(folder, private_mou
     assert status == 2
     assert left == []
     (line,) = [line for line in err.splitlines() if not line.startswith("nddv: note: ")]
-    name = {1: "values.csv", 4: "p.html"}[pages]
+    name = {1: "values.csv", 12: "p.html"}[pages]
     assert line == (
         f"nddv: error: out/{name} could not be written (No space left on device): make room there,"
         " or write elsewhere, and run again"
