@@ -178,6 +178,7 @@ _LATEX: dict[str, str | int | None] = {
     **{char: f"\\{char}" for char in "&%$#_{}"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
     **{"±": r"$\pm$", "−": "$-$", "×": r"$\times$", "·": r"$\cdot$", "√": r"$\surd$"},
+    **{"∂": r"$\partial$", "∇": r"$\nabla$", "ℓ": r"$\ell$", "η": r"$\eta$"},
     **{"≤": r"$\leq$", "≥": r"$\geq$", "≈": r"$\approx$", "≡": r"$\equiv$", "∞": r"$\infty$"},
     **{"✓": r"\checkmark{}", "✗": r"$\times$", "—": "---", "–": "--", "…": r"\ldots{}"},
     **{"ε": r"$\varepsilon$", "δ": r"$\delta$", "φ": r"$\phi$", "Δ": r"$\Delta$", "α": r"$\alpha$"},
