@@ -3,7 +3,7 @@
 from functools import cache
 
 from nddv.dynamics.readouts import CLASSIFICATION, REGRESSION
-from nddv.methods.registry import SEMIVALUE_READOUTS, VARIANT_READOUTS, get_method
+from nddv.methods.registry import REPLAYED_READOUTS, VARIANT_READOUTS, get_method
 from nddv.problems.addresses import KINDS, RELEASED
 from nddv.problems.registry import code_hash, split_name, task_of
 from nddv.support import provenance

@@ -68,17 +68,17 @@ use rule value_nddv as value_variant with:
         "{wildcards.method} with {wildcards.change} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
 
 
-# A semi-value of the run itself. Runs at levels take longer than all the other readouts: only where they are asked for.
-use rule value_nddv as value_semivalue with:
+# A readout that replays runs takes longer than all the others together: only where it is asked for.
+use rule value_nddv as value_replayed with:
     output:
         values=for_seeds(f"results/values/{ADDRESS}/{{method}}.npz"),
         records=for_seeds(f"results/values/{ADDRESS}/{{method}}.json"),
     log:
-        f"results/logs/value_semivalue/{PROBLEM}/{{method}}.log",
+        f"results/logs/value_replayed/{PROBLEM}/{{method}}.log",
     benchmark:
-        f"results/benchmarks/value_semivalue/{PROBLEM}/{{method}}.tsv"
+        f"results/benchmarks/value_replayed/{PROBLEM}/{{method}}.tsv"
     wildcard_constraints:
-        method="|".join(SEMIVALUE_READOUTS),
+        method="|".join(REPLAYED_READOUTS),
     params:
         methods=lambda wildcards: [wildcards.method],
     message:

@@ -150,8 +150,8 @@ METHODS = {method.name: method for method in (*_READOUTS, *_RULES)}
 VARIANT_READOUTS = [NDDV_PREFIX + r.name for r in READOUTS.values() if r.variant]
 """The methods that are read out of the one fit of a variant."""
 
-SEMIVALUE_READOUTS = [NDDV_PREFIX + r.name for r in READOUTS.values() if r.law]
-"""The methods that train and replay runs of their own, at levels, which takes longer."""
+REPLAYED_READOUTS = [NDDV_PREFIX + r.name for r in READOUTS.values() if r.replays]
+"""The methods that go back through all steps of a training, which takes longer than the fit."""
 
 
 def get_method(name: str) -> Method:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from nddv.dynamics.choices import LEARNED_WEIGHTS
 from nddv.dynamics.readouts import CLASSIFICATION
-from nddv.methods.registry import METHODS, SEMIVALUE_READOUTS, VARIANT_READOUTS, get_method
+from nddv.methods.registry import METHODS, REPLAYED_READOUTS, VARIANT_READOUTS, get_method
 from nddv.methods.settings import effective, settings_key
 from nddv.methods.variants import META_SIZE, is_nddv
 from nddv.problems.registry import split_name, unavailable
@@ -272,7 +272,7 @@ class Valuations:
 
     def readouts_for(self, task: str) -> list[str]:
         """Those that are read out of one fit, for problems of a task."""
-        names = [name for name in self.readouts if name not in SEMIVALUE_READOUTS]
+        names = [name for name in self.readouts if name not in REPLAYED_READOUTS]
         return [name for name in names if task in METHODS[name].tasks]
 
     @property
