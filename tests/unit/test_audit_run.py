@@ -18,6 +18,7 @@ from nddv.audit.run import (
     scaled,
 )
 from nddv.methods.valuation import fit_nddv, nddv_values, value
+from nddv.methods.variants import RELEASED
 from nddv.problems import make_problem
 from nddv.values import Values
 
@@ -28,11 +29,11 @@ SETTINGS = {"epochs": 4}
 
 @pytest.fixture(scope="module")
 def audited():
-    """A problem, values of the readouts and of a control, and reference marginals."""
+    """A problem, values of the readouts, as released, of a control, and reference marginals."""
     problem, _ = make_problem("2dplanes", 60, "label10", SEED, SIDE)
     readouts = ["terminal", "path", "participation", "shapley"]
     (values,) = nddv_values([problem], [SEED], readouts, **SETTINGS)
-    values["small-loss"] = value("small-loss", problem, SEED)
+    values |= {name: value(name, problem, SEED) for name in ("small-loss", RELEASED)}
     marginals, shares, record = audit_marginals(problem, SEED, 100)
     return problem, values, marginals, (shares, record)
 
@@ -40,7 +41,7 @@ def audited():
 def test_scores_have_the_differences_of_the_values_and_participation_its_own_zero(audited):
     problem, values, _, _ = audited
     scores = nddv_scores(values)
-    assert set(scores) == {"nddv-terminal", "nddv-path", PARTICIPATION, "nddv-shapley"}
+    assert set(scores) == {"nddv-terminal", "nddv-path", PARTICIPATION, "nddv-shapley", RELEASED}
     for method, s in scores.items():
         np.testing.assert_allclose(60 / 59 * (s - s.mean()), values[method].values, atol=1e-12)
     assert scores["nddv-path"].mean() == pytest.approx(0, abs=1e-12)
@@ -61,11 +62,11 @@ def test_all_utilities_are_audited_and_their_cost_is_told(audited, tmp_path, mon
     failed = Values(np.empty(0), record={"gap": "ValueError: too few points"})
     frames = audit_scores(marginals, {**values, "failed": failed}, SEED, calibration=0.25)
     errors = frames["errors"].groupby("utility")["readout"].count()
-    # three calibrated and zero; by log-likelihood, participation also raw
-    assert dict(errors) == {"accuracy": 4, "log_likelihood": 5, "probability": 4}
+    # four calibrated and zero; by log-likelihood, participation also raw
+    assert dict(errors) == {"accuracy": 5, "log_likelihood": 6, "probability": 5}
     assert len(frames["gaps"]) == 3
     ranks = frames["ranks"]
-    assert len(ranks) == 3 * 6 * 3
+    assert len(ranks) == 3 * 7 * 3
     assert set(ranks.loc[ranks["method"] == "failed", "gap"]) == {"ValueError: too few points"}
 
 
@@ -81,8 +82,8 @@ def test_certificates_of_every_semivalue(audited):
     semivalues = ["loo", "shapley", "banzhaf", "beta"]
     settings = (values, marginals, semivalues, 40, 4, 0.05, 0.25)
     rows = audit_certificates(problem, SEED, *settings)
-    # four scores and the control; the derivatives of a utility also raw
-    assert len(rows) == 40 * 4 * (5 + 6 + 6)
+    # five scores and the control; the derivatives of a utility also raw
+    assert len(rows) == 40 * 4 * (6 + 7 + 7)
     scores = rows[(rows["semivalue"] == "loo") & (rows["readout"] != SAMPLES_ONLY)]
     certified = scores[scores["certified_hoeffding"]]
     assert 0 < len(certified) < len(scores)

@@ -41,7 +41,7 @@ Scores = dict[str, NDArray[np.float64]]
 
 
 def nddv_scores(values: Mapping[str, Values]) -> Scores:
-    """Scores s (n,) of the readouts: raw where they are in units of a utility, else centred.
+    """Scores s (n,) of NDDV, the released one too: raw where in units of a utility, else centred.
 
     The theorem is about differences of scores, and holds for any vector with these differences. The
     zero of the raw scores has no meaning for terminal and path; for derivatives it has.
@@ -71,14 +71,11 @@ def audit_scores(
 
     calibration : share of the points to which scales are fitted.
     """
-    from nddv.dynamics.readouts import get_readout
+    from nddv.dynamics.readouts import READOUTS
 
     # the error terms are about leave-one-out marginals, which semi-values do not aim at
-    local = {
-        method: s
-        for method, s in nddv_scores(values).items()
-        if not get_readout(method.removeprefix(NDDV_PREFIX)).law
-    }
+    semivalues = {NDDV_PREFIX + readout.name for readout in READOUTS.values() if readout.law}
+    local = {m: s for m, s in nddv_scores(values).items() if m not in semivalues}
     reasons = {method: v.record.get("gap", "") for method, v in values.items()}
     frames: dict[str, list[pd.DataFrame]] = {"errors": [], "gaps": [], "ranks": []}
     for utility, reference in marginals.items():
