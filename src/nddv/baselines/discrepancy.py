@@ -65,9 +65,7 @@ def kairos(
         raise NoValues(f"KAIROS needs training and validation points, got {n} and {m}")
     points, targets = (np.asarray(rows, dtype=np.float64) for rows in (X, X_valid))
     width = bandwidth(points, targets)
-    sensitivities = 2.0 * (
-        mean_kernel(points, targets, width) - mean_kernel(points, points, width)
-    )
+    sensitivities = 2.0 * (mean_kernel(points, targets, width) - mean_kernel(points, points, width))
     if label_weight > 0:
         classes, codes = np.unique(np.concatenate([y, y_valid]), return_inverse=True)
         unit = np.eye(len(classes))
