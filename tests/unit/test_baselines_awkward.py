@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from nddv.baselines.confident import boosting_confident
+from nddv.baselines.discrepancy import kairos
 from nddv.baselines.dvrl import dvrl
 from nddv.baselines.eigen import eigen_value, singular_lava, singular_oob
 from nddv.baselines.in_run import in_run_shapley
@@ -32,10 +34,12 @@ RULES = {
     "small_loss": (small_loss, {}),
     "boosting": (boosting, {"min_samples_leaf": 5, "folds": 3}),
     "boosting_slow": (boosting_slow, {"min_samples_leaf": 5, "folds": 3}),
+    "boosting_confident": (boosting_confident, {"min_samples_leaf": 5, "folds": 3}),
     "logistic_out_of_fold": (logistic_out_of_fold, {}),
     "aum": (area_under_margin, {}),
     "released": (released, {"epochs": 3}),
     "lava": (lava, {}),
+    "kairos": (kairos, {}),
     "in_run-1": (in_run_shapley, {"order": 1}),
     "in_run-2": (in_run_shapley, {"order": 2}),
     "lossval": (lossval, {"epochs": 2}),
@@ -47,7 +51,10 @@ RULES = {
     "singular_oob": (singular_oob, {"num_models": 60}),
 }
 WITH_EIGENVALUES = {"eigen_value", "singular_lava", "singular_oob"}
-CONTROLS = {"small_loss", "boosting", "boosting_slow", "logistic_out_of_fold", "aum", "released"}
+CONTROLS = {
+    *("small_loss", "boosting", "boosting_slow", "boosting_confident", "logistic_out_of_fold"),
+    *("aum", "released"),
+}
 WITH_TWO_CLASSES = {"data_oob-logistic", "data_oob-trees", "singular_oob", *CONTROLS}
 
 

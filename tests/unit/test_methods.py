@@ -42,6 +42,7 @@ SMALL = {
 LEVELS = ("shapley-level", "banzhaf-level", "beta-level", "influence-level")
 DETERMINISTIC = (
     *("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss", "features"),
+    "kairos",
     *LEVELS,
 )
 
@@ -85,7 +86,8 @@ def test_entries_are_complete():
 
 def test_methods_need_what_their_functions_ask_for():
     without = ("data-oob", "data-oob-trees", "volume-shapley", "eigen-value", "singular-oob")
-    without = (*without, "forest-residual", "boosting", "boosting-slow", "logistic-oof", "aum")
+    without = (*without, "forest-residual", "boosting", "boosting-slow", "boosting-confident")
+    without = (*without, "logistic-oof", "aum")
     assert METHODS["nddv-released"].needs == ("train", "meta")
     for name in set(BASELINES) - {"nddv-released"}:
         validated = name not in (*without, "small-loss", "features", "random")

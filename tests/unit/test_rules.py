@@ -53,6 +53,7 @@ LARGE_BUDGETS = {
     "singular-oob": {"num_models": 500},
     "boosting": {"folds": 30},
     "boosting-slow": {"folds": 30},
+    "boosting-confident": {"folds": 30},
     "logistic-oof": {"folds": 30},
     "aum": {"hidden": 1000},
 }
@@ -63,6 +64,7 @@ GIVEN = {name: PLANES if "classification" in METHODS[name].tasks else FRIED for 
 LEVELS = ["shapley-level", "banzhaf-level", "beta-level", "influence-level"]
 DETERMINISTIC = [
     *("loo", "knn-shapley", "lava", "eigen-value", "singular-lava", "small-loss", "features"),
+    "kairos",
     *LEVELS,
 ]
 
