@@ -19,7 +19,9 @@ GRID = {"datasets": ["2dplanes"], "n": [60], "corruptions": ["label10"], "method
 TIMING = {"n": [60], "features": [4], "valid": ["fixed"], "methods": ["loo"]}
 
 
-@pytest.mark.parametrize("overlays", [(), ("embedded",), ("embedded", "quick")])
+@pytest.mark.parametrize(
+    "overlays", [(), ("embedded",), ("embedded", "quick"), ("embedded", "complete")]
+)
 def test_the_configurations_of_the_project_are_right(configuration, overlays):
     config = configuration(*overlays)
     before = deepcopy(config)
@@ -132,6 +134,8 @@ OWN = {"source": "csv", "path": "none.csv", "target": "y"}
         ),
         ({"modules": {"trained": {"mpl": {}}}}, "modules.trained"),
         ({"modules": {"corruptions": ["feature10"]}}, "modules.corruptions[0]: "),
+        (problem(without={"lo": "slow"}), "problems[0].without: unknown method 'lo'; did you"),
+        (problem(without={"loo": ""}), "problems[0].without.loo:"),
         ({"modules": {"methods": ["lo"]}}, "modules.methods[0]: unknown method 'lo'; did you"),
         (
             {"modules": {"trained": {"bag": {"replay": {"epochz": 3}}}}},

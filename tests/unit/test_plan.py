@@ -92,6 +92,18 @@ def test_methods_left_out_are_gaps_with_the_reason_of_the_configuration(small):
     assert (gap["method"], gap["reason"]) == ("loo", "too slow")
 
 
+def test_a_problem_may_be_without_some_methods_each_with_its_reason(configuration):
+    overlay = {
+        "parts": ["detection"],
+        "problems": [PLANES | {"without": {"loo": "an hour a seed"}}],
+        "methods": ["nddv-path", "loo", "random"],
+    }
+    plan = Plan.of(configuration("embedded", overlay), ROOT)
+    assert plan.methods_of(plan.main.problems[0]) == ["nddv-path", "random"]
+    (gap,) = plan.fact("experiment_gaps:detection_n60")  # though no problem of the table has it
+    assert (gap["method"], gap["reason"]) == ("loo", "an hour a seed")
+
+
 def test_methods_for_regression_value_no_main_problem(configuration):
     full = Plan.of(configuration(), ROOT)
     assert "forest-residual" in full.config["methods"]

@@ -52,6 +52,9 @@ def check_configuration(config: Config, root: str | Path) -> None:
     _check_sizes(config)
     for where, name in _named(config, "methods", "controls"):
         _at(where, _check_method, name, config, not where.startswith("timings."))
+    for where, names in _named(config, "without"):
+        for name in names:
+            _at(where, _check_method, name, config, True)
     for parameter, values in config["sensitivity"]["grid"].items():
         where = f"sensitivity.grid.{parameter}"
         for i, value in enumerate(values):

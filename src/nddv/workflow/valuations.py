@@ -26,7 +26,8 @@ OF_LEARNED_WEIGHTS = "meta_"
 """How the settings of learned weights, and of the data that they are learned on, begin."""
 
 Problem = Mapping[str, Any]
-"""``dataset``, ``n``, ``corruption``; perhaps its own ``methods``, ``resample`` and ``why``."""
+"""``dataset``, ``n``, ``corruption``; perhaps its own ``methods`` and ``why`` no others, methods
+that it is ``without``, each with the reason, and ``resample``."""
 
 Gap = Mapping[str, Any]
 """What cannot be run: a problem, perhaps a ``method`` of it, and the ``reason``."""
@@ -185,8 +186,9 @@ class Valuations:
     # ------------------------------------------------------------------ methods
 
     def methods_of(self, problem: Problem) -> list[str]:
-        """The methods of a problem: its own, or all of the main problems."""
-        return list(problem.get("methods", self.main_methods))
+        """The methods of a problem: its own, or all of the main problems; without some."""
+        names = problem.get("methods", self.main_methods)
+        return [name for name in names if name not in problem.get("without", ())]
 
     @cached_property
     def main_methods(self) -> list[str]:
@@ -296,20 +298,27 @@ class Valuations:
 
     def left_out(self, experiment: Experiment) -> list[Gap]:
         """Methods of a table that some of its problems are not valued by, with the reason."""
-        names = unique(m for problem in experiment.problems for m in self.methods_of(problem))
+        every = (name for p in experiment.problems for name in p.get("methods", self.main_methods))
+        names = unique(every)
         return [
             {key: problem[key] for key in ("dataset", "n", "corruption")}
             | {"method": name, "title": get_method(name).title}
-            | {"reason": problem.get("why", "left out of this configuration")}
+            | {"reason": _why_without(problem, name)}
             for problem in experiment.problems
             for name in names
             if name not in self.methods_of(problem)
         ]
 
 
+def _why_without(problem: Problem, method: str) -> str:
+    """Why a problem is not valued by a method."""
+    otherwise = problem.get("why", "left out of this configuration")
+    return str(problem.get("without", {}).get(method, otherwise))
+
+
 def grid_problems(grid: Mapping[str, Any]) -> list[Problem]:
     """The problems of a grid, with its methods."""
-    kept = {key: grid[key] for key in ("methods", "resample", "why") if key in grid}
+    kept = {key: grid[key] for key in ("methods", "without", "resample", "why") if key in grid}
     return [
         {"dataset": dataset, "n": n, "corruption": corruption, **kept}
         for dataset in grid["datasets"]
