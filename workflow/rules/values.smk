@@ -112,6 +112,14 @@ rule value_baseline:
         "../scripts/value_baseline.py"
 
 
+# cleanlab is an extra.
+use rule value_baseline as value_cleanlab with:
+    wildcard_constraints:
+        method="cleanlab:[a-z_]+",
+    conda:
+        "../../envs/cleanlab.yaml"
+
+
 # OpenDataVal needs other versions: an environment of its own.
 use rule value_baseline as value_opendataval with:
     wildcard_constraints:

@@ -15,6 +15,13 @@ from nddv.methods.variants import NDDV_PREFIX, RELEASED, is_nddv, split_variant
 from nddv.support.wording import pick
 
 OPENDATAVAL_PREFIX = "odv:"
+CLEANLAB_PREFIX = "cleanlab:"
+CLEANLAB_SCORES = {
+    "self_confidence": "cleanlab, self-confidence",
+    "normalized_margin": "cleanlab, normalised margin",
+    "confidence_weighted_entropy": "cleanlab, confidence-weighted entropy",
+}
+"""cleanlab's scores of label quality, and their titles."""
 TASKS = (CLASSIFICATION, REGRESSION)
 
 
@@ -162,8 +169,9 @@ REPLAYED_READOUTS = [NDDV_PREFIX + r.name for r in READOUTS.values() if r.replay
 def get_method(name: str) -> Method:
     """Look a method up by name.
 
-    ``odv:DataBanzhaf`` is OpenDataVal's evaluator of that name, ``nddv-path:interaction=10`` a
-    readout of NDDV with one setting changed (:mod:`nddv.methods.variants`).
+    ``odv:DataBanzhaf`` is OpenDataVal's evaluator of that name, ``cleanlab:self_confidence`` a
+    score of cleanlab, ``nddv-path:interaction=10`` a readout of NDDV with one setting changed
+    (:mod:`nddv.methods.variants`).
     """
     if name.startswith(OPENDATAVAL_PREFIX):
         evaluator = name.removeprefix(OPENDATAVAL_PREFIX)
@@ -175,6 +183,10 @@ def get_method(name: str) -> Method:
             "Jiang et al. (2023), OpenDataVal, NeurIPS",
             ("train", "valid"),
         )
+    if name.startswith(CLEANLAB_PREFIX):
+        title = pick(CLEANLAB_SCORES, name.removeprefix(CLEANLAB_PREFIX), "score of cleanlab")
+        function = "nddv.integrations.cleanlab:run_cleanlab"
+        return _rule(name, title, function, "5·F", "Northcutt, Jiang and Chuang (2021), JAIR")
     base, variant = split_variant(name)
     method = pick(METHODS, base, "method")
     if variant is None:

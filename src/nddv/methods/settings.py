@@ -11,13 +11,20 @@ from functools import cache
 from typing import Any
 
 from nddv.estimator.settings import SETTINGS, Settings, resolved
-from nddv.methods.registry import METHODS, OPENDATAVAL_PREFIX, get_method
+from nddv.methods.registry import (
+    CLEANLAB_PREFIX,
+    CLEANLAB_SCORES,
+    METHODS,
+    OPENDATAVAL_PREFIX,
+    get_method,
+)
 from nddv.methods.signatures import read_signature
 from nddv.methods.variants import NDDV_PREFIX, is_nddv, split_variant
 from nddv.support.settings import FINITE, LARGEST, Setting
 
 NDDV = "nddv"
 EVALUATORS = f"^{OPENDATAVAL_PREFIX}[A-Za-z]+$"
+OF_CLEANLAB = [CLEANLAB_PREFIX + score for score in CLEANLAB_SCORES]
 
 
 def settings_key(method: str) -> str:
@@ -69,7 +76,7 @@ def effective(config: Mapping[str, Mapping[str, Any]], method: str) -> dict[str,
 @cache
 def schema() -> dict[str, Any]:
     """JSON Schema of the part ``settings`` of the configuration."""
-    names = dict.fromkeys(map(settings_key, METHODS))
+    names = dict.fromkeys(map(settings_key, [*METHODS, *OF_CLEANLAB]))
     return {
         "type": "object",
         "additionalProperties": False,
@@ -121,11 +128,14 @@ def _document() -> Iterator[str]:
     yield INTRODUCTION
     yield from _table(
         ("Method", "Title", "Cost", "From"),
-        ((f"`{m.name}`", m.title, m.cost, m.citation) for m in METHODS.values()),
+        (
+            (f"`{m.name}`", m.title, m.cost, m.citation)
+            for m in (*METHODS.values(), *map(get_method, OF_CLEANLAB))
+        ),
     )
     for name in schema()["properties"]:
         settings = SETTINGS if name == NDDV else settings_of(name)
-        title = "NDDV, all readouts" if name == NDDV else METHODS[name].title
+        title = "NDDV, all readouts" if name == NDDV else get_method(name).title
         yield f"\n## `{name}`: {title}\n"
         if settings:
             most = f", at most {LARGEST:,}"  # which the introduction says of all

@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from nddv.dynamics.readouts import CLASSIFICATION
-from nddv.methods.registry import OPENDATAVAL_PREFIX, VARIANT_READOUTS, get_method
+from nddv.methods.registry import (
+    CLEANLAB_PREFIX,
+    OPENDATAVAL_PREFIX,
+    VARIANT_READOUTS,
+    get_method,
+)
 from nddv.methods.settings import EVALUATORS
 from nddv.methods.settings import schema as settings_schema
 from nddv.methods.signatures import LIBRARY, functions, parse
@@ -141,6 +146,8 @@ def _check_method(name: str, config: Config, variants: bool) -> None:
             raise ValueError(f"unknown method {name!r}; OpenDataVal's are named as odv:DataBanzhaf")
         return
     get_method(name)
+    if name.startswith(CLEANLAB_PREFIX):
+        return
     base, variant = split_variant(name)
     if variant is None:
         return
