@@ -62,6 +62,14 @@ def table_of(scores, published=None, gaps=()):
     return detection_table(scores=scores, published=printed, methods=methods, gaps=gaps)
 
 
+def with_ceilings(scores, f1s):
+    """The table, with a ceiling for each seed of its problem."""
+    problem = {"dataset": "2dplanes", "n": 1000, "corruption": "label10", "method": "ceiling"}
+    rows = [{**problem, "seed": 100 + i, "f1_budget": f1} for i, f1 in enumerate(f1s)]
+    methods = {"2dplanes/n1000/label10": list(scores["method"].unique())}
+    return detection_table(scores, pd.DataFrame(), methods, ceilings=pd.DataFrame(rows))
+
+
 def cells(table, entry=ENTRY):
     """Text and notes."""
     laid = lay_out(entry, table)
@@ -263,3 +271,26 @@ def test_figure_has_a_panel_for_each_problem(evaluated):
     scores, curves = evaluated
     both = [pd.concat([frame, frame.assign(n=10)]) for frame in (curves, scores)]
     assert len(detection_curves(*both).axes) == 2
+
+
+def test_a_ceiling_is_a_reference_and_no_method(evaluated):
+    """It stands between the methods and chance, is never bold, and takes bold from no method."""
+    scores, _ = evaluated
+    table = with_ceilings(scores, [1.0, 0.9])
+    row = table[table["method"] == "ceiling"].iloc[0]
+    assert row["f1"] == pytest.approx(0.95)
+    assert row["f1_sd"] == pytest.approx(np.std([1.0, 0.9], ddof=1))
+    assert row["runs"] == 2
+    frame, notes = cells(table)
+    assert list(frame.iloc[-2:, 0]) == [
+        "Ceiling: P(y|x) known",
+        "Chance: values without information",
+    ]
+    assert frame["2dplanes"].iloc[-2] == "0.95 ± 0.07"
+    assert "**" in frame["2dplanes"].iloc[0]
+    assert "expectation of the best" not in notes
+
+
+def test_without_ceilings_there_is_no_row(evaluated):
+    scores, _ = evaluated
+    assert "ceiling" not in set(table_of(scores)["method"])

@@ -28,6 +28,33 @@ rule evaluate_detection:
         "../scripts/evaluate_detection.py"
 
 
+# Only of data sets that are formulas: a line to measure methods by, no method.
+rule evaluate_ceiling:
+    input:
+        features="results/data/{dataset}/features.npy",
+        labels="results/data/{dataset}/labels.npz",
+        problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),
+        truths=for_seeds(f"results/problems/{ADDRESS}/truth.npz"),
+    output:
+        scores=f"results/evaluation/{PROBLEM}/ceiling.csv",
+    log:
+        f"results/logs/evaluate_ceiling/{PROBLEM}.log",
+    benchmark:
+        f"results/benchmarks/evaluate_ceiling/{PROBLEM}.tsv"
+    conda:
+        "../../envs/report.yaml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(5),
+    params:
+        seeds=SEEDS,
+        sources=source_hash("evaluation.ceiling"),
+    message:
+        "Ceiling of detection on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
+    script:
+        "../scripts/evaluate_ceiling.py"
+
+
 rule evaluate_curation:
     input:
         problems=for_seeds(f"results/problems/{ADDRESS}/problem.npz"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from nddv.audit.estimators import PERMUTATIONS, PREDICTED, REUSE, TWO_LEVEL
+from nddv.evaluation.ceiling import CEILING
 from nddv.methods.registry import get_method
 from nddv.replay.choices import REPLAY, TERMINAL, TRACIN
 
@@ -12,6 +13,7 @@ CHANCE = "chance"
 EVERY_METHOD = "(every method)"
 
 OTHERS = {
+    CEILING: "Ceiling: P(y|x) known",
     CHANCE: "Chance: values without information",
     f"{CHANCE}-everything": "Chance: flag every point",
     "random-order": "Random order",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from nddv.problems.addresses import parse_corruption
 from nddv.problems.registry import split_name
 from nddv.problems.sizes import part_sizes
 from nddv.workflow.valuations import ADDRESS, PROBLEM, Problem, unique
@@ -23,6 +24,9 @@ SEMIVALUES = f"{AUDIT_OF_SEED}/semivalues"
 MODULES = f"{AUDIT_OF_SEED}/modules/{{module}}"
 TRAJECTORIES = f"results/trajectories/{ADDRESS}"
 COORDINATES = f"results/kernels/{ADDRESS}"
+
+KNOWN = ("2dplanes", "fire")
+"""Data sets whose P(y|x) is known: those of :mod:`nddv.evaluation.ceiling`."""
 
 # Which part of the audits writes the rows of a kind, and to which file.
 AUDIT_FILES = {
@@ -53,6 +57,12 @@ def _of_experiments(plan: Plan, *names: str) -> list[Problem]:
     return [problem for name in names for problem in plan.experiments[name].problems]
 
 
+def _with_ceiling(plan: Plan, *names: str) -> list[Problem]:
+    """Problems of tables of detection whose labels are wrong, where P(y|x) is known."""
+    problems = [p for p in _of_experiments(plan, *names) if p["dataset"] in KNOWN]
+    return [p for p in problems if [*parse_corruption(p["corruption"])] == ["label"]]
+
+
 def _audit(plan: Plan, kind: str) -> list[str]:
     if kind == "certificates":  # against the downstream model, and against the NDDV model itself
         return [*_audit(plan, "marginal_certificates"), *_audit(plan, "retraining_certificates")]
@@ -81,6 +91,7 @@ SOURCES: dict[str, Callable[..., list[str]]] = {
     "detection_scores": _evaluation("detection.csv", _of_dataset),
     "detection_curves": _evaluation("detection_curve.csv", _of_dataset),
     "experiment_scores": _evaluation("detection.csv", _of_experiments),
+    "ceilings": _evaluation("ceiling.csv", _with_ceiling),
     "sensitivity_scores": _evaluation(
         "detection.csv", lambda plan: [plan.config["sensitivity"]["problem"]]
     ),

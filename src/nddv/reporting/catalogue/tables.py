@@ -61,9 +61,14 @@ def experiment_table(
         part=part,
         about="F1 of detection, budget-matched: as many points are flagged, the lowest values, as "
         "are corrupted. Bold: the best of a column. In brackets: the number that the paper prints. "
+        "Ceiling: what a detector can expect at best that knows P(y|x), where that is known. "
         "Other rules, areas, AUROC and seconds are in the CSV.",
         function="nddv.reporting.tables.detection:detection_table",
-        reads={"scores": f"experiment_scores:{name}", "published": f"published:{name}"},
+        reads={
+            "scores": f"experiment_scores:{name}",
+            "published": f"published:{name}",
+            "ceilings": f"ceilings:{name}",
+        },
         facts={"methods": f"experiment_methods:{name}", "gaps": f"experiment_gaps:{name}"},
         layout="nddv.reporting.tables.detection:lay_out",
     )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nddv.evaluation.ceiling import CEILING
 from nddv.reporting.frames import NOT_RUN, PROBLEM, Gaps, in_paper, words
 from nddv.reporting.numbers import short, with_spread
 from nddv.reporting.registry import Result, Table
@@ -24,6 +25,8 @@ MEASURED = {
 }
 PUBLISHED = {"f1": "published", "sd": "published_sd", "area": "published_area"}
 EVERYTHING = f"{CHANCE}-everything"
+REFERENCES = (CEILING, CHANCE)
+"""Rows that are no methods; they stand last, in this order."""
 
 Problem = tuple[Any, ...]
 Lines = dict[str, dict[str, Any]]
@@ -35,6 +38,7 @@ def detection_table(
     published: pd.DataFrame,
     methods: Mapping[str, Sequence[str]],
     gaps: Gaps = (),
+    ceilings: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Summarise scores per problem and method, and lay the published numbers beside them.
 
@@ -46,10 +50,11 @@ def detection_table(
         the paper prints no numbers.
     methods : the methods to show of each problem, ``dataset/n1000/corruption``.
     gaps : what could not be run, or was left out.
+    ceilings : the best to be expected, one row per problem and seed, of those where it is known.
 
     Returns
     -------
-    One row per problem and method; then the chance levels of the problem; then, as gaps with their
+    One row per problem and method; then its ceiling and its chance levels; then, as gaps with their
     reason, what was left out and what the paper prints and this configuration did not run.
     """
     printed: dict[Problem, Lines] = {}
@@ -63,6 +68,7 @@ def detection_table(
             left_out.setdefault(_problem(gap), {})[gap["method"]] = line
         else:
             absent[_problem(gap)] = gap["reason"]
+    best = _ceilings(ceilings)
     tables: dict[Problem, Lines] = {}
     for problem, group in scores.groupby(PROBLEM, sort=False) if len(scores) else ():
         shown = group[group["method"].isin(methods["{}/n{}/{}".format(*problem)])]
@@ -70,7 +76,7 @@ def detection_table(
         lines |= left_out.get(problem, {})
         of_paper = printed.get(_in_paper(problem), {})
         lines |= _not_run({m: of_paper[m] for m in of_paper if m not in lines}, NOT_RUN)
-        tables[problem] = lines | _chance(group)
+        tables[problem] = lines | best.get(problem, {}) | _chance(group)
     known = {_in_paper(problem) for problem in [*tables, *absent]}
     absent |= {problem: NOT_RUN for problem in printed if problem not in known}
     for problem, reason in absent.items():
@@ -121,6 +127,18 @@ def _summary(runs: pd.DataFrame) -> dict[str, Any]:
     return {"runs": len(good), **means, **spreads, "note": said}
 
 
+def _ceilings(scores: pd.DataFrame | None) -> dict[Problem, Lines]:
+    """The row of the ceiling of each problem that has one."""
+    if scores is None or scores.empty:
+        return {}
+    groups = scores.groupby(PROBLEM, sort=False)["f1_budget"]
+    about = {"note": "expectation of the best detector"}
+    return {
+        problem: {CEILING: {"runs": len(f1), "f1": f1.mean(), "f1_sd": f1.std(ddof=1), **about}}
+        for problem, f1 in groups
+    }
+
+
 def _chance(group: pd.DataFrame) -> Lines:
     level = group.filter(like="chance_").mean()
     chance = dict.fromkeys(RULES, level["chance_two_means"])
@@ -145,12 +163,13 @@ def lay_out(entry: Table, table: pd.DataFrame) -> Result:
     (across,) = (name for name in PROBLEM if not entry.columns[name])
     shown = table[~table["method"].isin(["all", EVERYTHING])]
     keys = [name for name in PROBLEM if name != across and shown[name].nunique() > 1]
-    best = shown[shown["method"] != CHANCE].groupby(PROBLEM)["f1"].max()
+    best = shown[~shown["method"].isin(REFERENCES)].groupby(PROBLEM)["f1"].max()
     letters: dict[str, str] = {}
     cells = [_cell(row, best.get(_problem(row), np.nan), letters) for _, row in shown.iterrows()]
     titles = shown.groupby("method", sort=False)["title"].first()
-    # Chance stands last, whatever method only a later problem has.
-    places = {name: (name == CHANCE, i) for i, name in enumerate(titles.index)}
+    # References stand last, whatever method only a later problem has.
+    last = {name: i + 1 for i, name in enumerate(REFERENCES)}
+    places = {name: (last.get(name, 0), i) for i, name in enumerate(titles.index)}
     shown = shown.assign(cell=cells, place=shown["method"].map(places))
     rows = []
     for block, part in shown.groupby(keys, sort=False) if keys else [((), shown)]:
@@ -170,7 +189,7 @@ def lay_out(entry: Table, table: pd.DataFrame) -> Result:
 def _cell(row: pd.Series, best: float, letters: dict[str, str]) -> str:
     """One number with its spread and the published one, or a gap with the letter of its reason."""
     text = with_spread(row["f1"], row["f1_sd"])
-    if row["method"] != CHANCE:
+    if row["method"] not in REFERENCES:
         if row["f1"] >= best:
             text = f"**{text}**"
         if row["note"]:
