@@ -93,7 +93,7 @@ complete: $(READY) ## ... on every data set, also those that NDDV_DATA names, at
 	$(SNAKEMAKE) --configfile $(COMPLETE)
 	@echo "The report: $(abspath reports/index.html)"
 
-timings: $(READY) ## the paper's run-time experiments up to a million points (half an hour), and the report with them
+timings: $(READY) ## the paper's run-time experiments up to a million points (an hour or more), and the report with them
 	$(SNAKEMAKE) --configfile $(EMBEDDED) config/timings.yaml -- scaling claims page
 
 unlock: $(READY) ## after a run was killed: remove the locks that it left

@@ -130,12 +130,14 @@ def page(tmp_path_factory):
         "claim": "Words " * 20 + "w" * 80,
         "where": "Section 6.2, tab:mislabeled_data_detection_n10000",
         "verdict": "partly",
-        "verdict_path": "not run",
+        **{"verdict_released": "not applicable", "verdict_ours": "not run"},
+        **{"ours": "nddv-path", "reason": "", "reason_released": "why", "reason_ours": "no file"},
         "note": "Read as: " + "n" * 90,
     }
     last = {**claim, "id": "three", "verdict": "not run"}
     case = {
-        **{"claim": "one", "score": "nddv-terminal", "check": 1, "outcome": "fails", "note": ""},
+        **{"claim": "one", "score": "paper", "method": "nddv-terminal", "check": 1, "note": ""},
+        **{"outcome": "fails", "stands_for": "", "times": 1.0, "plus": 0.0},
         **{"left": 0.1, "left_sd": 0.01, "left_whose": "", "operator": ">=", "tolerance": 0.0},
         **{"right": 0.2, "right_sd": 0.02, "right_whose": "knn-shapley"},
     }

@@ -97,15 +97,18 @@ class Reader(HTMLParser):
 
 
 CASE = {
-    **{"claim": "faster", "score": "nddv-terminal", "check": 1, "case": "a; b", "outcome": "fails"},
+    **{"claim": "faster", "score": "paper", "method": "nddv-terminal", "check": 1},
+    **{"case": "a; b", "outcome": "fails"},
     **{"left": 1.0, "left_sd": 0.1, "left_whose": np.nan, "operator": ">=", "tolerance": 0.0},
-    **{"right": 2.0, "right_sd": np.nan, "right_whose": np.nan, "note": np.nan},
+    **{"right": 2.0, "right_sd": np.nan, "right_whose": np.nan, "times": 1.0, "plus": 0.0},
+    **{"stands_for": np.nan, "note": np.nan},
 }
 CASES = (
     CASE,
     {**CASE, "case": "c", "outcome": "holds", "left": 3.0, "left_sd": np.nan, "left_whose": "x"},
     {**CASE, "case": "absent", "outcome": "not run", "left": np.nan},
-    {**CASE, "case": "path", "score": "nddv-path"},
+    {**CASE, "case": "tiny", "stands_for": "imagenet100"},
+    {**CASE, "case": "path", "score": "ours", "method": "nddv-path"},
 )
 
 
@@ -115,10 +118,16 @@ def make_claims(**changes):
         "claim": f"It is faster {ATTACK}",
         "where": "Section 6",
         "verdict": "partly",
-        "verdict_path": "not run",
+        "verdict_released": "not applicable",
+        "verdict_ours": "not reproduced",
+        "ours": "nddv-path",
         "note": f"note {ATTACK}",
+        "reason": "absent: no file",
+        "reason_released": "no adjoint",
+        "reason_ours": "absent: no file",
     }
-    other = {**claim, "id": "other", "verdict": "reproduced", "note": np.nan}
+    other = {**claim, "id": "other", "verdict": "reproduced", "verdict_ours": "not run"}
+    other |= {"note": np.nan, "reason": np.nan, "reason_ours": "left out"}
     return pd.DataFrame([{**claim, **changes}, other])
 
 
@@ -253,14 +262,23 @@ def test_what_was_not_made_is_a_visible_gap(folder):
 def test_verdicts_have_words_counts_and_cases(folder):
     text = make_page(folder)
     words = Reader(text).text
-    assert '<span class="badge partly">partly</span>' in text
-    assert '<span class="badge not-run">not run</span>' in text
-    assert "The paper's score (terminal) 2 claims 1 reproduced 1 partly" in words
-    assert "The path-integrated score 2 claims 2 not run" in words
-    assert "a; b: 1.00 ± 0.10 ≥ 2 ✗ c: 3 (x) ≥ 2 ✓" in words
-    assert "absent" not in words  # a case that was not run, as its note says
-    assert "path:" not in words.replace("nddv-path:", "")  # a case of another score
+    assert '<span class="badge partly">partly</span><span class="told">nddv-terminal</span>' in text
+    assert '<span class="badge not-applicable">not applicable</span></td>' in text
+    assert "With the paper's equations 2 claims 1 reproduced 1 partly" in words
+    assert "With the released procedure 2 claims 2 not applicable" in words
+    assert "With ours 2 claims 1 not reproduced 1 not run" in words
+    told = "a; b: 1.00 ± 0.10, expected at least 2 ✗ c: 3 (x), expected at least 2 ✓"
+    assert told in words
+    assert "tiny" not in words  # a stand-in, as the note says
+    assert "With ours, nddv-path path: 1.00 ± 0.10, expected at least 2 ✗" in words
     assert '<b class="not-reproduced">✗</b>' in text
+
+
+def test_reasons_are_told_once(folder):
+    words = Reader(make_page(folder)).text
+    assert words.count("not run: absent: no file") == 1  # with ours for the same reason
+    assert "With the released procedure, not applicable: no adjoint" in words
+    assert "With ours, not run: left out" in words
 
 
 def test_without_claims_there_is_a_gap(folder):

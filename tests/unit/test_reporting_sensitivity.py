@@ -11,21 +11,20 @@ import pytest
 from matplotlib.colors import to_hex
 
 from nddv.reporting.catalogue.tables import TABLES
-from nddv.reporting.claims import read_claims
+from nddv.reporting.claims import PAPER, SCORES, read_claims
 from nddv.reporting.figures.sensitivity import PANELS, sensitivity
 from nddv.reporting.figures.style import LOOKS, save_figure
 from nddv.reporting.frames import NOT_RUN
 from nddv.reporting.tables.sensitivity import sensitivity_table, setting_text
-from nddv.reporting.verdicts import evaluate, verdict
+from nddv.reporting.verdicts import judge as judge_claim
 
 ENTRY = TABLES["sensitivity"]
 ROOT = Path(__file__).parents[2]
 
 
-def judge(claims, tables):
+def judge(claims, tables, score=PAPER):
     """The verdict on each claim, by its id."""
-    cases = evaluate(claims, tables).items()
-    return {name: verdict([case.outcome for case in of]) for name, of in cases}
+    return {claim.id: judge_claim(claim, tables, score).verdict for claim in claims}
 
 
 REASON = "NoValues: diverged"
@@ -155,10 +154,11 @@ def test_claims_can_read_what_is_written(table, written):
     assert len(own) >= 4
     # Every effect that the paper reports is in these numbers.
     assert set(judge(own, {"sensitivity": again}).values()) == {"reproduced"}
-    of_path = evaluate(own, {"sensitivity": again}, "nddv-path")
+    _, released, ours = (judge(own, {"sensitivity": again}, score) for score in SCORES)
+    assert set(released.values()) == {"not applicable"}
     about_weights = {"meta-set-size", "small-meta-width-underfits"}
-    not_run = {name for name, cases in of_path.items() if cases[0].outcome == "not run"}
-    assert not_run == about_weights & set(of_path)
+    assert {name for name, found in ours.items() if found == "not applicable"} == about_weights
+    assert "not run" not in ours.values()
     flat = again.assign(f1=0.6, f1_sd=0.0)
     verdicts = judge(own, {"sensitivity": flat})
     assert verdicts.pop("meta-set-size") == "reproduced"

@@ -16,6 +16,7 @@ check compares numbers of our tables::
   them. A list within a list holds alternatives: a number for one of them is enough. The value
   ``nddv`` stands for a score of NDDV, one of `SCORES`; the claim is judged with each. A data set
   without encoder (``bbc``) stands for that data set with any encoder (``bbc@minilm``).
+- ``ours``: our readout for this check; without it, that of the claim, or `OURS`.
 - ``aggregate``: max, min, mean or median of the rows; without it one row must match.
 - ``op``: ``>``, ``>=``, ``<``, ``<=``, or ``=`` for a difference of at most ``tolerance``.
 - ``than``: a number, or another selection. What that selection leaves out (table, column, and every
@@ -29,32 +30,52 @@ Nothing of a claim is run as a program.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from nddv.methods.registry import get_method
+from nddv.methods.variants import RELEASED
 from nddv.problems.addresses import parse_corruption
 from nddv.support.schemas import ConfigurationError, check, read_yaml
 from nddv.support.wording import pick
+
+SCORED = ("method", "readout")
+"""The columns whose value may be a score of NDDV."""
 
 
 class Score(NamedTuple):
     """A score of NDDV that the claims are judged with; ``nddv`` stands for its method in a check.
 
-    The verdicts are in a column of the table of claims, under the title.
+    The verdicts are in a column of the table of claims, under the title. The method is empty where
+    each check names its own.
     """
 
+    name: str
     column: str
     title: str
     method: str
 
+    @property
+    def reason(self) -> str:
+        """The column that says why there is no verdict, or no number in some cases."""
+        return self.column.replace("verdict", "reason")
 
+    def of(self, check: Check) -> str:
+        """The method that ``nddv`` stands for in a check."""
+        return self.method or check.ours
+
+
+PAPER = Score("paper", "verdict", "With the paper's equations", "nddv-terminal")
 SCORES = (
-    Score("verdict", "The paper's score (terminal)", "nddv-terminal"),
-    Score("verdict_path", "The path-integrated score", "nddv-path"),
+    PAPER,
+    Score("released", "verdict_released", "With the released procedure", RELEASED),
+    Score("ours", "verdict_ours", "With ours", ""),
 )
 """The paper's score is first: notes and shown numbers are those of its cases."""
+
+OURS = "nddv-path"
+"""Our readout, where neither a claim nor its check names another."""
 
 
 @dataclass(frozen=True)
@@ -79,18 +100,32 @@ class Check:
     per: Mapping[str, Sequence[Any]] | None = None
     tolerance: float = 0.0
     within: float = 0.0
+    ours: str = OURS
 
     @property
     def sides(self) -> tuple[Selection, ...]:
         """The selections that are compared."""
         return (self.left, self.than) if isinstance(self.than, Selection) else (self.left,)
 
+    def scored(self, method: str) -> tuple[Selection, ...]:
+        """The selections whose numbers are those of a score, by ``nddv`` or by its method."""
+
+        def named(side: Selection) -> bool:
+            words = _words([side.where.get(column, ()) for column in SCORED])
+            return not {"nddv", method}.isdisjoint(words)
+
+        return tuple(side for side in self.sides if named(side))
+
 
 @dataclass(frozen=True)
 class Claim:
     """The paper's words, how we read them, and what must hold.
 
-    Without checks, ``undefined`` says why nothing can be checked.
+    Attributes
+    ----------
+    undefined : why nothing can be checked; of a claim without checks.
+    not_applicable : name of a score that the claim cannot be judged with -> why.
+    stand_ins : data set -> another, which is shown, and not counted, where the first has no number.
     """
 
     id: str
@@ -100,6 +135,13 @@ class Claim:
     checks: tuple[Check, ...]
     reading: str = ""
     undefined: str = ""
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ours(self) -> tuple[str, ...]:
+        """Our readouts for its checks, each once."""
+        return tuple(dict.fromkeys(check.ours for check in self.checks))
 
 
 def read_checked(path: str | Path, schema_path: str | Path) -> Any:
@@ -119,8 +161,10 @@ def repeated(names: Sequence[str]) -> str:
 
 def read_claims(path: str | Path) -> tuple[Claim, ...]:
     """Read claims from a file that :func:`check_claims` accepts."""
+    content = read_yaml(path)
+    stand_ins = content.get("stand_ins", {})
     try:
-        return tuple(_claim(entry) for entry in read_yaml(path)["claims"])
+        return tuple(_claim(entry, stand_ins) for entry in content["claims"])
     except ValueError as error:
         raise ConfigurationError(f"{path}: {error}") from None
 
@@ -150,14 +194,17 @@ def check_claims(
     return claims
 
 
-def _claim(entry: Mapping[str, Any]) -> Claim:
-    needs = tuple(entry["needs"])
+def _claim(entry: Mapping[str, Any], stand_ins: Mapping[str, str]) -> Claim:
+    needs, ours = tuple(entry["needs"]), entry.get("ours", OURS)
     try:
-        checks = tuple(_check(check, needs) for check in entry.get("checks", ()))
+        checks = tuple(_check({"ours": ours, **check}, needs) for check in entry.get("checks", ()))
     except ValueError as error:
         raise ValueError(f"claims[{entry['id']}]: {error}") from None
-    texts = {key: entry.get(key, "") for key in ("reading", "undefined")}
-    return Claim(entry["id"], entry["quotation"], entry["where"], needs, checks, **texts)
+    further = {
+        key: entry[key] for key in ("reading", "undefined", "not_applicable") if key in entry
+    }
+    words = entry["id"], entry["quotation"], entry["where"]
+    return Claim(*words, needs, checks, **further, stand_ins=stand_ins)
 
 
 def _check(entry: Mapping[str, Any], needs: tuple[str, ...]) -> Check:
@@ -176,7 +223,7 @@ def _check(entry: Mapping[str, Any], needs: tuple[str, ...]) -> Check:
         conditions = (where if table == left.table else {}) | than.get("where", {})
         than = Selection(table, conditions, column, than.get("aggregate"))
     margins = {key: float(entry[key]) for key in ("tolerance", "within") if key in entry}
-    return Check(left, entry["op"], than, per=per or None, **factors, **margins)
+    return Check(left, entry["op"], than, per=per or None, ours=entry["ours"], **factors, **margins)
 
 
 def _check_names(
@@ -190,7 +237,10 @@ def _check_names(
             raise ValueError(f"a check uses table {side.table!r}, which is not among its needs")
     if sides and (unused := set(known) - {side.table for side in sides}):
         raise ValueError(f"needs {', '.join(sorted(unused))}, which no check uses")
+    for name in (*claim.stand_ins, *claim.stand_ins.values()):
+        pick(dict.fromkeys(datasets), name, "data set")
     for comparison in claim.checks:
+        get_method(comparison.ours)
         named = [(side.table, (side.column, *side.where)) for side in comparison.sides]
         for table, names in [*named, (comparison.left.table, comparison.per or ())]:
             for column in names:

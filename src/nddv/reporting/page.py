@@ -197,19 +197,28 @@ def _about(kind: str, entry: Entry) -> dict[str, Any]:
 
 
 def _claims(claims: pd.DataFrame, cases: pd.DataFrame) -> list[dict[str, Any]]:
-    """The claims for the template, each with the cases of the paper's score that were run."""
+    """The claims for the template, each with its verdicts and the cases that were run."""
     for score in SCORES:
         for row in claims[~claims[score.column].isin(VERDICTS)].itertuples():
             wrong = getattr(row, score.column)
             raise ValueError(f"claim {row.id}: {wrong!r} is not one of {', '.join(VERDICTS)}")
-    shown = cases[(cases["score"] == SCORES[0].method) & cases["outcome"].isin(MARKS)]
-    texts = {name: words(shown[name]) for name in ("case", "left_whose", "right_whose")}
-    told = claims.assign(note=words(claims["note"])).to_dict("records")
-    for claim in told:
-        claim |= {"verdicts": {score: claim[score.column] for score in SCORES}, "cases": []}
-    by_id = {claim["id"]: claim for claim in told}
-    for case in shown.assign(**texts).to_dict("records"):
+    texts = ["note", "ours", *(score.reason for score in SCORES)]
+    told = claims.assign(**{name: words(claims[name]) for name in texts}).to_dict("records")
+    by_case: dict[tuple[str, str], list[dict[str, str]]] = {}
+    shown = cases[cases["outcome"].isin(MARKS) & (words(cases["stands_for"]) == "")]
+    texts = ["case", "left_whose", "right_whose"]
+    for case in shown.assign(**{name: words(shown[name]) for name in texts}).to_dict("records"):
         outcome = case["outcome"]
         item = {"text": in_words(case), "mark": MARKS[outcome], "tone": TONES[outcome]}
-        by_id[case["claim"]]["cases"].append(item)
+        by_case.setdefault((case["claim"], case["score"]), []).append(item)
+    for claim in told:
+        claim["judged"] = [
+            {
+                **{"title": score.title, "verdict": claim[score.column]},
+                "method": score.method or claim["ours"],
+                "reason": claim[score.reason],
+                "cases": by_case.get((claim["id"], score.name), []),
+            }
+            for score in SCORES
+        ]
     return told

@@ -8,40 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from nddv.reporting.claims import SCORES, Check, Claim, Selection
-from nddv.reporting.frames import PROBLEM
+from nddv.reporting.claims import PAPER, SCORED, Check, Claim, Score, Selection
 from nddv.reporting.numbers import short, with_spread
+from nddv.reporting.selecting import Number, Tables, matching, number_of
 
-Tables = Mapping[str, pd.DataFrame]
-
-VERDICTS = ("reproduced", "partly", "not reproduced", "not run")
+VERDICTS = ("reproduced", "partly", "not reproduced", "not run", "not applicable")
 HOLDS, NEARLY, FAILS, NOT_RUN = "holds", "nearly", "fails", "not run"
+NOT_APPLICABLE = VERDICTS[-1]
 MARKS = {HOLDS: "✓", NEARLY: "≈", FAILS: "✗"}
-SIGNS = {">=": "≥", "<=": "≤"}
-
-PAPER_SCORE = SCORES[0].method
+EXPECTED = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most"}
 
 ROUNDING = 1e-12  # of a difference of two decimals, which must not decide
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number with the spread over its runs, whose it is, and which named rows have none."""
-
-    value: float
-    sd: float = math.nan
-    runs: float = math.nan
-    whose: str = ""
-    absent: tuple[str, ...] = ()
-
-    @property
-    def standard_error(self) -> float:
-        """sd / √runs; 0 where no spread is known."""
-        error = self.sd / math.sqrt(self.runs) if self.runs > 0 else math.nan
-        return 0.0 if math.isnan(error) else error
 
 
 @dataclass(frozen=True)
@@ -52,16 +31,20 @@ class Case:
 
     Attributes
     ----------
-    score : the method that ``nddv`` stands for.
+    score : name of the score that the claim is judged with.
+    method : that ``nddv`` stands for.
     check : which of the claim's checks, counted from 1.
     case : data set, corruption or size; empty if the check has one case only.
     left_whose, right_whose : the method with the largest or smallest number; or how several rows
         were averaged.
+    right : what is expected, times and plus in it.
     notes : which named rows have no number, and the encoder; or why the case was not run.
+    stands_for : the data set that cannot be had, of a case with its stand-in. It is not counted.
     """
 
     claim: str
     score: str
+    method: str
     check: int
     case: str
     outcome: str
@@ -72,8 +55,11 @@ class Case:
     right: float = math.nan
     right_sd: float = math.nan
     right_whose: str = ""
+    times: float = 1.0
+    plus: float = 0.0
     tolerance: float = 0.0
     notes: tuple[str, ...] = ()
+    stands_for: str = ""
 
 
 def compare(left: Number, right: Number, op: str, tolerance: float, within: float) -> str:
@@ -95,22 +81,36 @@ def compare(left: Number, right: Number, op: str, tolerance: float, within: floa
     return NEARLY if within * error > 0 and ahead >= -within * error else FAILS
 
 
-def evaluate(
-    claims: Sequence[Claim], tables: Tables, score: str = PAPER_SCORE
-) -> dict[str, list[Case]]:
-    """The cases of every claim, by its id; a claim without checks has none.
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict on a claim with one score; why it is, or some of its cases are, without one."""
+
+    verdict: str
+    reason: str
+    cases: tuple[Case, ...] = ()
+    stand_ins: tuple[Case, ...] = ()
+
+
+def judge(claim: Claim, tables: Tables, score: Score = PAPER) -> Judgement:
+    """Judge a claim with one score.
+
+    *Not applicable*: the claim says so; or no number of it depends on the score of NDDV, so that
+    the verdict with the paper's says all; or no table that was made has a row of the method,
+    although the claim was run with the paper's.
 
     tables : those that were made, by name, as their CSV files have them.
-    score : the method that ``nddv`` stands for.
     """
-    return {
-        claim.id: [
-            _case(claim.id, k, check, tables, fixed, score)
-            for k, check in enumerate(claim.checks, start=1)
-            for fixed in _fixed(check, tables, score)
-        ]
-        for claim in claims
-    }
+    reason = claim.not_applicable.get(score.name, "")
+    if not (reason or claim.checks):
+        return Judgement(NOT_RUN, claim.undefined)
+    if reason := reason or _inapplicable(claim, tables, score):
+        return Judgement(NOT_APPLICABLE, reason)
+    cases = _cases(claim, tables, score)
+    counted = tuple(case for case in cases if not case.stands_for)
+    stand_ins = tuple(case for case in cases if case.stands_for)
+    missing = [case for case in counted if case.outcome == NOT_RUN]
+    outcomes = [case.outcome for case in counted]
+    return Judgement(verdict(outcomes), "; ".join(grouped(missing)), counted, stand_ins)
 
 
 def verdict(outcomes: Sequence[str]) -> str:
@@ -131,43 +131,113 @@ def counts(verdicts: pd.Series) -> dict[str, int]:
     return {name: int((verdicts == name).sum()) for name in VERDICTS}
 
 
+def grouped(cases: Sequence[Case]) -> list[str]:
+    """What is to be said of cases, each thing once, after the cases that it is true of."""
+    said = []
+    for note in dict.fromkeys(note for case in cases for note in case.notes):
+        named = dict.fromkeys(case.case for case in cases if note in case.notes)
+        names = ", ".join(filter(None, named))
+        said.append(f"{names}: {note}" if names else note)
+    return said
+
+
 def in_words(case: Mapping[str, Any]) -> str:
-    """A row of the table of cases as a sentence: ``bbc: 0.712 ± 0.034 ≥ 0.7``."""
-    sides = []
-    for side in ("left", "right"):
-        value, sd, whose = case[side], case[f"{side}_sd"], case[f"{side}_whose"]
-        text = short(value) if math.isnan(sd) else with_spread(value, sd)
-        sides.append(f"{text} ({whose})" if whose else text)
+    """A row of the table of cases as a sentence: ``bbc: 0.712 ± 0.034, expected at least 0.7``."""
     label = f"{case['case']}: " if case["case"] else ""
-    margin = f", up to {case['tolerance']:g}" if case["tolerance"] else ""
-    return label + f" {SIGNS.get(case['operator'], case['operator'])} ".join(sides) + margin
+    left = _side(case["left"], case["left_sd"], case["left_whose"])
+    times, plus, tolerance = case["times"], case["plus"], case["tolerance"]
+    sd = case["right_sd"] / abs(times) if times else math.nan
+    right = _side((case["right"] - plus) / times if times else 0.0, sd, case["right_whose"])
+    right = right if times == 1 else f"{short(times)} × {right}"
+    right += f" {'+' if plus > 0 else '−'} {short(abs(plus))}" if plus else ""
+    if case["operator"] == "=":
+        expected = f"{right} up to {short(tolerance)}" if tolerance else f"exactly {right}"
+    else:
+        expected = f"{EXPECTED[case['operator']]} {right}"
+        enough = "less" if case["operator"] in (">", ">=") else "more"
+        expected += f" ({short(tolerance)} {enough} is enough)" if tolerance else ""
+    return f"{label}{left}, expected {expected}"
 
 
-def _fixed(check: Check, tables: Tables, score: str) -> Iterator[dict[str, Any]]:
+def _side(value: float, sd: float, whose: str) -> str:
+    text = short(value) if math.isnan(sd) else with_spread(value, sd)
+    return f"{text} ({whose})" if whose else text
+
+
+def _inapplicable(claim: Claim, tables: Tables, score: Score) -> str:
+    """Why a claim that does not say so cannot be judged with a score; empty if it can."""
+    scored = [side for check in claim.checks for side in check.scored(score.of(check))]
+    if score is PAPER:
+        return ""
+    if not scored:
+        return "no number of this claim depends on the score of NDDV"
+    # Every claim names one of ours: without its rows, the claim was not run.
+    lacking = [side.table for side in scored if not _has(tables.get(side.table), score.method)]
+    if not score.method or len(lacking) < len(scored):
+        return ""
+    run = any(case.outcome != NOT_RUN for case in _cases(claim, tables, PAPER))
+    return f"no row of {score.method} in {', '.join(dict.fromkeys(lacking))}" if run else ""
+
+
+def _has(table: pd.DataFrame | None, method: str) -> bool:
+    """Whether a table has rows of a method."""
+    columns = () if table is None else [name for name in SCORED if name in table]
+    return table is not None and any((table[name] == method).any() for name in columns)
+
+
+def _cases(claim: Claim, tables: Tables, score: Score) -> list[Case]:
+    """The cases of a claim; after one that was not run, that of its stand-in, if it was."""
+    cases = []
+    for k, check in enumerate(claim.checks, start=1):
+        method = score.of(check)
+        named = {"claim": claim.id, "score": score.name, "method": method, "check": k}
+        for fixed in _fixed(check.left, check.per or {}, tables, method):
+            case = _case(named, check, tables, fixed)
+            cases.append(case)
+            wanted = fixed.get("dataset")
+            if case.outcome != NOT_RUN or wanted not in claim.stand_ins:
+                continue
+            per = {name: [value] for name, value in fixed.items()}
+            per["dataset"] = [claim.stand_ins[wanted]]
+            others = [
+                _case({**named, "stands_for": wanted}, check, tables, other)
+                for other in _fixed(check.left, per, tables, method)
+            ]
+            cases += [other for other in others if other.outcome != NOT_RUN]
+    return cases
+
+
+def _fixed(
+    left: Selection, per: Mapping[str, Sequence[Any]], tables: Tables, score: str
+) -> Iterator[dict[str, Any]]:
     """What each case of a check fixes; a data set once for every encoder it was run with."""
-    per, table = check.per or {}, tables.get(check.left.table)
+    table = tables.get(left.table)
     for values in itertools.product(*per.values()):
         fixed = dict(zip(per, values, strict=True))
         if "dataset" not in fixed or table is None or "dataset" not in table:
             yield fixed
             continue
-        rows = _matching(table, {**check.left.where, **fixed}, score)
-        if check.left.column in rows:
-            rows = rows[rows[check.left.column].notna()]
+        rows = matching(table, {**left.where, **fixed}, score)
+        if left.column in rows:
+            rows = rows[rows[left.column].notna()]
         for name in list(rows["dataset"].unique()) or [fixed["dataset"]]:
             yield {**fixed, "dataset": name}
 
 
-def _case(
-    claim: str, k: int, check: Check, tables: Tables, fixed: Mapping[str, Any], score: str
-) -> Case:
-    label = ", ".join(map(str, fixed.values()))
-    left = _number(check.left, tables, fixed, score)
+def _label(fixed: Mapping[str, Any]) -> str:
+    """What a case fixes: ``bbc@minilm · label10``, or ``features 100 · n 1000``."""
+    return " · ".join(v if isinstance(v, str) else f"{name} {v}" for name, v in fixed.items())
+
+
+def _case(named: Mapping[str, Any], check: Check, tables: Tables, fixed: Mapping[str, Any]) -> Case:
+    """One case; ``named`` are the fields that say which."""
+    label, score = _label(fixed), named["method"]
+    left = number_of(check.left, tables, fixed, score)
     right: Number | str
     if isinstance(check.than, Selection):
         # What the right side says of a column that the case fixes is kept: it compares two of them.
         kept = {key: value for key, value in fixed.items() if key not in check.than.where}
-        right = _number(check.than, tables, kept, score)
+        right = number_of(check.than, tables, kept, score)
         if isinstance(right, Number):
             value = check.times * right.value + check.plus
             right = replace(right, value=value, sd=abs(check.times) * right.sd)
@@ -175,117 +245,19 @@ def _case(
         right = Number(check.than)
     if isinstance(left, str) or isinstance(right, str):
         reason = left if isinstance(left, str) else str(right)
-        return Case(claim, score, k, label, NOT_RUN, notes=(reason,))
+        return Case(**named, case=label, outcome=NOT_RUN, notes=(reason,))
     notes = []
     if absent := [*left.absent, *right.absent]:
         notes.append(f"no number of {', '.join(absent)}")
     if encoder := str(fixed.get("dataset", "")).partition("@")[2]:
         notes.append(f"our encoder is {encoder}")
-    outcome = compare(left, right, check.op, check.tolerance, check.within)
     return Case(
-        *(claim, score, k, label, outcome, left.value, left.sd, left.whose),
-        *(check.op, right.value, right.sd, right.whose, check.tolerance, tuple(notes)),
-    )
-
-
-def _number(
-    selection: Selection, tables: Tables, fixed: Mapping[str, Any], score: str
-) -> Number | str:
-    """The number of a selection in a case, or why there is none."""
-    table, column = tables.get(selection.table), selection.column
-    if table is None:
-        return f"there is no table {selection.table}"
-    where = {**selection.where, **fixed}
-    unknown = [name for name in (column, *where) if name not in table]
-    if unknown:
-        return f"table {selection.table} has no column {', '.join(unknown)}"
-    matching = _matching(table, where, score)
-    rows = matching[matching[column].notna()]
-    if rows.empty:
-        return _reason(table, matching, where, column) or f"not in table {selection.table}"
-    values, absent = rows[column].astype(float), _absent(rows, where, score)
-    if selection.aggregate in ("mean", "median"):
-        middle = float(getattr(values, selection.aggregate)())
-        return Number(middle, whose=selection.aggregate, absent=absent)
-    if selection.aggregate is None and len(rows) > 1:
-        raise ValueError(
-            f"{len(rows)} rows of table {selection.table} match {where}: name more columns in "
-            "'where', or say how to aggregate them"
-        )
-    row = rows.loc[getattr(values, "idxmin" if selection.aggregate == "min" else "idxmax")()]
-    of = next((name for name in ("method", "readout") if name in table), "")
-    return Number(
-        float(row[column]),
-        float(row.get(f"{column}_sd", math.nan)),
-        float(row.get("runs", math.nan)),
-        str(row[of]) if of and selection.aggregate else "",
-        absent,
-    )
-
-
-def _matching(table: pd.DataFrame, where: Mapping[str, Any], score: str) -> pd.DataFrame:
-    """The rows for which every condition holds; a column that is not there is no condition."""
-    keep = np.ones(len(table), dtype=bool)
-    for column in (name for name in where if name in table):
-        excluded = isinstance(where[column], Mapping)
-        condition = where[column]["not"] if excluded else where[column]
-        keep &= excluded ^ _any_of(table[column], condition, score)
-    return table[keep]
-
-
-def _reason(
-    table: pd.DataFrame, matching: pd.DataFrame, where: Mapping[str, Any], column: str
-) -> str:
-    """The note of a row without a number: of those selected, or the gap of their problem.
-
-    A gap row has the data set, and no method or, of the paper's problems, no size.
-    """
-    if "note" not in table:
-        return ""
-    if matching.empty:
-        gaps = table[table[column].isna()]
-        for name in PROBLEM:
-            if name in where and name in table and not isinstance(where[name], Mapping):
-                blank = gaps[name].isna() | (gaps[name].astype(str) == "")
-                gaps = gaps[blank | _any_of(gaps[name], where[name], PAPER_SCORE)]
-        whole = [name for name in ("method", "readout", "utility") if name in gaps]
-        everything = gaps[whole].isna() | gaps[whole].isin(["", "all"])
-        matching = gaps[everything.any(axis=1)] if whole else gaps
-    notes = [str(note) for note in matching["note"].dropna() if note]
-    return notes[0] if notes else ""
-
-
-def _any_of(cells: pd.Series, condition: Any, score: str) -> np.ndarray:
-    """Whether each cell is a value, or one of a list."""
-    equal = [_equal(cells, value, score) for value in _members(condition)]
-    return np.any([np.zeros(len(cells), dtype=bool), *equal], axis=0)
-
-
-def _members(condition: Any) -> list[Any]:
-    """The values of a condition; alternatives one by one."""
-    if not isinstance(condition, list):
-        return [condition]
-    return [value for member in condition for value in _members(member)]
-
-
-def _equal(cells: pd.Series, value: Any, score: str) -> np.ndarray:
-    """Whether each cell is a value; a data set without encoder is that with any."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return pd.to_numeric(cells, errors="coerce").to_numpy() == value
-    text = cells.astype(str)
-    if cells.name == "dataset" and "@" not in str(value):
-        text = text.str.split("@").str[0]  # partition fails where there are no cells
-    if cells.name in ("method", "readout") and value == "nddv":
-        value = score
-    return text.to_numpy() == str(value)
-
-
-def _absent(rows: pd.DataFrame, where: Mapping[str, Any], score: str) -> tuple[str, ...]:
-    """The members of lists in ``where`` that no row with a number belongs to."""
-    return tuple(
-        " or ".join(str(value) for value in _members(member))
-        for column, condition in where.items()
-        if isinstance(condition, list)
-        for member in condition
-        if not _any_of(rows[column], member, score).any()
+        **named,
+        case=label,
+        outcome=compare(left, right, check.op, check.tolerance, check.within),
+        **{"left": left.value, "left_sd": left.sd, "left_whose": left.whose},
+        operator=check.op,
+        **{"right": right.value, "right_sd": right.sd, "right_whose": right.whose},
+        **{"times": check.times, "plus": check.plus, "tolerance": check.tolerance},
+        notes=tuple(notes),
     )

@@ -70,13 +70,16 @@ def _audit(plan: Plan, kind: str) -> list[str]:
     return plan.paths(pattern, plan.audited[part].problems)
 
 
-def _value_records(plan: Plan, method: str = "") -> list[str]:
-    """Records of all values that the detection needs; or of the main problems, by one method."""
-    if not method:
+def _value_records(plan: Plan, *methods: str) -> list[str]:
+    """Records of all values that the detection needs; or of the main problems, by some methods."""
+    if not methods:
         valued = plan.methods_by_problem if "detection" in plan.config["parts"] else ()
         return [path for address in valued for path in plan.values_of(address, ".json")]
-    problems = [p for p in plan.main.problems if method in plan.methods_of(p)]
-    return plan.paths(f"results/values/{ADDRESS}/{method}.json", problems)
+    paths = []
+    for method in methods:
+        problems = [p for p in plan.main.problems if method in plan.methods_of(p)]
+        paths += plan.paths(f"results/values/{ADDRESS}/{method}.json", problems)
+    return paths
 
 
 def _pictured(plan: Plan, pattern: str, *further: int) -> list[str]:

@@ -11,58 +11,73 @@ import pandas as pd
 
 from nddv.reporting.claims import SCORES, Claim, read_claims
 from nddv.reporting.registry import Result
-from nddv.reporting.verdicts import HOLDS, MARKS, NOT_RUN, Case, counts, evaluate, in_words, verdict
+from nddv.reporting.verdicts import (
+    HOLDS,
+    MARKS,
+    NOT_APPLICABLE,
+    NOT_RUN,
+    Case,
+    Judgement,
+    counts,
+    grouped,
+    in_words,
+    judge,
+)
 
 
 def claims_table(claims: str | Path, tables: Mapping[str, pd.DataFrame]) -> Result:
     """A row per claim of a file, judged by the tables that were made.
 
-    id, claim (its words), where, the verdicts (a column for each of `SCORES`), the numbers of cases
-    that hold, nearly hold, fail and were not run (holds, nearly, fails, not_run), numbers and note.
+    id, claim (its words), where; the verdicts, a column for each of `SCORES`; ours (our readouts
+    for this claim); the numbers of cases that hold, nearly hold, fail and were not run (holds,
+    nearly, fails, not_run), numbers and note, with the paper's score; and reason, reason_released,
+    reason_ours: why there is no verdict, or no number in some cases.
     """
     entries = read_claims(claims)
-    cases = [evaluate(entries, tables, score.method) for score in SCORES]
-    table = pd.DataFrame([_row(claim, [of[claim.id] for of in cases]) for claim in entries])
-    counted = ", ".join(f"{k} {name}" for name, k in counts(table[SCORES[0].column]).items())
-    return Result(table, (f"{len(table)} claims: {counted}.",))
+    table = pd.DataFrame([_row(c, [judge(c, tables, score) for score in SCORES]) for c in entries])
+    notes = []
+    for score in SCORES:
+        counted = ", ".join(f"{k} {name}" for name, k in counts(table[score.column]).items())
+        notes.append(f"{score.title}: {counted}.")
+    return Result(table, (f"{len(table)} claims.", *notes))
 
 
 def claim_cases(claims: str | Path, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """A row per claim, score and case, with the numbers that were compared."""
     entries = read_claims(claims)
-    cases = [evaluate(entries, tables, score.method).values() for score in SCORES]
-    rows = [case for of_score in cases for of_claim in of_score for case in of_claim]
+    judged = [judge(claim, tables, score) for score in SCORES for claim in entries]
+    rows = [case for one in judged for case in (*one.cases, *one.stand_ins)]
     table = pd.DataFrame(rows, columns=[field.name for field in fields(Case)])
     return table.assign(note=table.pop("notes").map("; ".join))
 
 
-def _row(claim: Claim, cases: Sequence[Sequence[Case]]) -> Mapping[str, Any]:
-    """A claim; ``cases`` are those of each score."""
-    outcomes = [[case.outcome for case in of_score] for of_score in cases]
+def _row(claim: Claim, judged: Sequence[Judgement]) -> Mapping[str, Any]:
+    """A claim, judged with each score."""
+    by_paper = judged[0]
+    outcomes = [case.outcome for case in by_paper.cases]
     return {
         "id": claim.id,
         "claim": claim.quotation,
         "where": claim.where,
-        **{score.column: verdict(of) for score, of in zip(SCORES, outcomes, strict=True)},
-        **{kind.replace(" ", "_"): outcomes[0].count(kind) for kind in (*MARKS, NOT_RUN)},
-        "numbers": "; ".join(
-            f"{in_words(vars(case))} {MARKS[case.outcome]}"
-            for case in cases[0]
-            if case.outcome in MARKS
-        ),
-        "note": "; ".join(filter(None, _notes(claim, cases[0]))),
+        **{score.column: of.verdict for score, of in zip(SCORES, judged, strict=True)},
+        "ours": "" if judged[-1].verdict == NOT_APPLICABLE else ", ".join(claim.ours),
+        **{kind.replace(" ", "_"): outcomes.count(kind) for kind in (*MARKS, NOT_RUN)},
+        "numbers": "; ".join(_told(case) for case in by_paper.cases if case.outcome in MARKS),
+        "note": "; ".join(filter(None, _notes(claim, by_paper))),
+        **{score.reason: of.reason for score, of in zip(SCORES, judged, strict=True)},
     }
 
 
-def _notes(claim: Claim, cases: Sequence[Case]) -> list[str]:
-    """How the claim is read, and what is to be said of its cases, each thing once."""
-    notes = [claim.reading and f"Read as: {claim.reading}", claim.undefined]
-    outcomes = [case.outcome for case in cases]
-    held = outcomes.count(HOLDS)
-    if verdict(outcomes) == "partly" and held + outcomes.count(NOT_RUN) == len(cases):
-        notes.append(f"holds in all {held} cases that were run, of {len(cases)}")
-    for note in dict.fromkeys(note for case in cases for note in case.notes):
-        named = dict.fromkeys(case.case for case in cases if note in case.notes)
-        names = ", ".join(filter(None, named))
-        notes.append(f"{names}: {note}" if names else note)
-    return notes
+def _told(case: Case) -> str:
+    return f"{in_words(vars(case))} {MARKS[case.outcome]}"
+
+
+def _notes(claim: Claim, judged: Judgement) -> list[str]:
+    """How the claim is read, and what is to be said of the cases that were run."""
+    notes = [claim.reading and f"Read as: {claim.reading}"]
+    run = [case for case in judged.cases if case.outcome != NOT_RUN]
+    held = [case.outcome for case in run].count(HOLDS)
+    if judged.verdict == "partly" and held == len(run) < len(judged.cases):
+        notes.append(f"holds in all {held} cases that were run, of {len(judged.cases)}")
+    stand_ins = [f"stand-in for {case.stands_for}: {_told(case)}" for case in judged.stand_ins]
+    return [*notes, *grouped(run), *stand_ins]

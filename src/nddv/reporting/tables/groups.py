@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-from nddv.methods.variants import is_nddv
+from nddv.methods.variants import RELEASED, is_nddv
 from nddv.reporting.frames import PROBLEM, Gaps, completed, over_seeds, without_variants
 from nddv.reporting.titles import CHANCE, title_of, with_titles
 
-CONTROLS = ("small-loss", "random")
+CONTROLS = (RELEASED, "small-loss", "random")
 GAPS = ("dtpr", "deo")
 
 _DETECTION = [
@@ -38,8 +38,8 @@ def threshold_sensitivity(
 
 def adult_score_gaps(rows: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """Score gaps of NDDV by the protected attribute, with and without weights (tab:adult_thm2)."""
-    nddv = rows["method"].map(is_nddv) & (rows["partition"] == "protected")
-    chosen = rows[nddv & (rows["rule"] == "budget")]
+    nddv = rows["method"].map(is_nddv) | (rows["method"] == RELEASED)
+    chosen = rows[nddv & (rows["partition"] == "protected") & (rows["rule"] == "budget")]
     chosen = chosen.assign(
         scaled_epsilon_u=chosen["epsilon_u"] * chosen["n"] / (chosen["n"] - 1),
         d_phi_sd_units=chosen["score_gap"],
