@@ -7,9 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from nddv.baselines.dvrl import Chooser, dvrl, excess, policy_loss
+from nddv.baselines.dvrl import Chooser, dvrl, excess, inside_span, policy_loss
 
 SEED = 100
 
@@ -88,3 +89,15 @@ def test_equal_points_have_equal_values_wherever_they_stand():
     values = dvrl(X, y, *blobs(20, 101), np.random.default_rng(SEED), rl_epochs=30).values
     assert values[41] == pytest.approx(values[7], rel=1e-6)
     assert len(np.unique(values)) > 30
+
+
+def test_a_fit_in_the_span_of_its_points_predicts_the_same():
+    rng = np.random.default_rng(SEED)
+    X, others = rng.normal(size=(12, 40)), rng.normal(size=(30, 40))
+    y = np.arange(12) % 3
+    inside, beside = inside_span(X, others)
+    assert (inside.shape, beside.shape) == ((12, 12), (30, 12))
+    whole, small = (LogisticRegression(tol=1e-9, max_iter=1000) for _ in range(2))
+    expected = whole.fit(X, y).predict_proba(others)
+    np.testing.assert_allclose(small.fit(inside, y).predict_proba(beside), expected, atol=1e-6)
+    np.testing.assert_array_equal(inside_span(others.T, X.T)[1], X.T)  # no narrower: as they were

@@ -112,3 +112,13 @@ def test_data_oob_refuses_nonsense():
             rule(X, y, rng, num_models=0)
         with pytest.raises(NoValues, match="at least two classes"):
             rule(X, np.zeros(60, int), rng)
+
+
+def test_single_precision_gives_nearly_the_same():
+    X, y = some_data(classes=3)
+    found = [
+        data_oob(X, y, np.random.default_rng(SEED), num_models=40, soft=True, dtype=dtype).values
+        for dtype in ("float64", "float32")
+    ]
+    assert (found[0] != found[1]).any()
+    np.testing.assert_allclose(found[1], found[0], atol=1e-3)

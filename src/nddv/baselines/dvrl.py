@@ -73,7 +73,8 @@ def dvrl(
         # Nothing is learned from an empty choice, but for the bounds of the mean probability.
         reward = 0.0
         if len(members):
-            reward = _predictor(X[members], y[members], C).score(X_valid, y_valid) - everyone
+            own, other = inside_span(X[members], X_valid)
+            reward = _predictor(own, y[members], C).score(other, y_valid) - everyone
         optimizer.zero_grad()
         loss = policy_loss(logits, torch.as_tensor(chosen), reward)
         loss = loss + exploration * excess(torch.sigmoid(logits).mean(), threshold)
@@ -83,6 +84,19 @@ def dvrl(
         # In double precision, where fewer of the large logits become a probability of 1.
         values = torch.sigmoid(chooser(np.arange(len(X))).double()).numpy()
     return Values(values, record={"fits": rl_epochs + 2, "accuracy_all": everyone})
+
+
+def inside_span(
+    X: NDArray[np.floating], others: NDArray[np.floating]
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Coordinates of both (s, d) and (m, d) in the span of the first, if it has fewer than d axes.
+
+    A penalised fit to the first has its coefficients there: it predicts the same, at less cost.
+    """
+    if len(X) >= X.shape[1]:
+        return X, others
+    basis = np.linalg.qr(X.T)[0]
+    return X @ basis, others @ basis
 
 
 def policy_loss(logits: Tensor, chosen: Tensor, reward: float) -> Tensor:

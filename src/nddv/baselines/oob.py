@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from nddv.coalitions import fit_coalitions, predict_proba_many
-from nddv.support.settings import Count, Flag, Positive, checked
+from nddv.support.settings import Count, Flag, Positive, Precision, checked
 from nddv.values import NoValues, Values
 
 Batch = tuple[NDArray[np.bool_], NDArray[np.floating]]
@@ -25,6 +25,7 @@ def data_oob(
     num_models: Count = 1000,
     soft: Flag = False,
     C: Positive = 1.0,
+    dtype: Precision = "float64",
 ) -> Values:
     """Data-OOB values (Kwon and Zou 2023, ICML) from logistic regressions.
 
@@ -36,6 +37,7 @@ def data_oob(
     num_models : bootstrap samples.
     soft : take the predicted probability of y_i instead of 0 or 1.
     C : inverse strength of the L2 penalty.
+    dtype : precision of the fits; float32 gives coefficients to 1e-4 in half the time.
 
     Returns
     -------
@@ -45,7 +47,7 @@ def data_oob(
     n = len(X)
     draws = rng.integers(n, size=(num_models, n)) + n * np.arange(num_models)[:, None]
     counts = np.bincount(draws.ravel(), minlength=num_models * n).reshape(num_models, n)
-    means = out_of_bag_means(logistic_predictions(X, labels, counts, C), labels, soft)
+    means = out_of_bag_means(logistic_predictions(X, labels, counts, C, dtype), labels, soft)
     return Values(*means, {"fits": num_models})
 
 
@@ -80,10 +82,14 @@ def _labels(y: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def logistic_predictions(
-    X: NDArray[np.floating], y: NDArray[np.int64], counts: NDArray[np.int64], C: float
+    X: NDArray[np.floating],
+    y: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    C: float,
+    dtype: str = "float64",
 ) -> Iterator[Batch]:
     """Fit a logistic regression to every bootstrap sample; counts (B, n) say what it holds."""
-    fits = fit_coalitions(X, y, counts, int(y.max()) + 1, C)
+    fits = fit_coalitions(X, y, counts, int(y.max()) + 1, C, dtype=dtype)
     for rows, probabilities in predict_proba_many(fits, X):
         yield counts[rows] == 0, probabilities
 
