@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations, product
 
+import drawn
 import numpy as np
 import pytest
 
@@ -197,3 +198,19 @@ def test_what_cannot_be_estimated_is_refused(logistic):
         class_wise_shapley(logistic, np.zeros(7, dtype=int), rng)
     with pytest.raises(ValueError, match="num_samples must be an integer of at least 2"):
         class_wise_shapley(logistic, Y, rng, num_samples=1)
+
+
+def test_predicted_walks_are_nearly_those_of_fits():
+    X_train, y, X_valid, y_valid, classes = drawn.make_problem(60, 4, 3, m=150)
+    points = X_train, y, X_valid, y_valid, classes
+    fitted = logistic_class_accuracies(*points)
+    predicted = logistic_class_accuracies(*points, step=0.15)
+    members = np.random.default_rng(SEED).random((5, 60)) < 0.5
+    np.testing.assert_array_equal(predicted(members), fitted(members))
+    values = [
+        class_wise_shapley(of, y, np.random.default_rng(SEED), num_samples=8).values
+        for of in (fitted, predicted)
+    ]
+    assert np.corrcoef(*values)[0, 1] > 0.9
+    for label in range(classes):  # what a class is worth is fitted
+        assert values[1][y == label].sum() == pytest.approx(values[0][y == label].sum(), abs=1e-6)

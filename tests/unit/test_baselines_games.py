@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, permutations
 
+import drawn
 import numpy as np
 import pytest
 from scipy.special import beta as beta_function
@@ -547,3 +548,45 @@ def all_rules(game):
         average_marginal_effect(game, rng(), num_models=250),
         du_shapley(game, rng()),
     )
+
+
+PREDICTED = [(60, 4, 2), (60, 4, 3), (40, 60, 3)]
+
+
+@pytest.mark.parametrize("shape", PREDICTED)
+def test_predicted_leave_one_out_is_nearly_that_of_fits(shape):
+    problem = drawn.make_problem(*shape, m=80)
+    game = LogisticGame(*problem, utility="probability")
+    fitted, found = leave_one_out(game), leave_one_out(game, predicted=True)
+    assert np.corrcoef(fitted.values, found.values)[0, 1] > 0.99
+    assert found.record["fits"] < 10 < fitted.record["fits"]
+
+
+@pytest.mark.parametrize("shape", PREDICTED)
+def test_predicted_pools_are_nearly_those_of_fits(shape):
+    game = LogisticGame(*drawn.make_problem(*shape, m=80), utility="probability")
+    fitted = du_shapley(game, np.random.default_rng(SEED), num_pools=10)
+    found = du_shapley(game, np.random.default_rng(SEED), num_pools=10, predicted=True)
+    assert np.corrcoef(fitted.values, found.values)[0, 1] > 0.98
+    np.testing.assert_allclose(found.values, fitted.values, atol=5e-3)
+    assert found.record["fits"] < fitted.record["fits"] / 2
+
+
+def test_predicted_steps_are_nearly_those_of_fits():
+    game = LogisticGame(*drawn.make_problem(60, 4, 3, m=80), utility="probability")
+    fitted = data_shapley(game, np.random.default_rng(SEED), max_permutations=10)
+    found = data_shapley(game, np.random.default_rng(SEED), max_permutations=10, step=0.15)
+    assert np.corrcoef(fitted.values, found.values)[0, 1] > 0.95
+    total = found.record["utility_all"] - found.record["utility_empty"]
+    assert found.values.sum() == pytest.approx(total)
+
+
+def test_other_games_cannot_be_predicted():
+    game, rng = table_game(4), np.random.default_rng(SEED)
+    for rule in (
+        lambda: leave_one_out(game, predicted=True),
+        lambda: du_shapley(game, rng, num_pools=2, predicted=True),
+        lambda: data_shapley(game, rng, step=0.1),
+    ):
+        with pytest.raises(TypeError, match="logistic regressions only"):
+            rule()

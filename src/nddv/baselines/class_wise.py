@@ -16,16 +16,23 @@ from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
+import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
+from torch import Tensor
 
 from nddv.baselines.semivalues import walk_contributions
-from nddv.coalitions import Engine
-from nddv.coalitions.predict import scores
-from nddv.support.settings import Device, Flag, Positive, Precision, checked, whole
+from nddv.coalitions import LogisticGame, predict_proba_many
+from nddv.coalitions.threads import apply, workers
+from nddv.coalitions.walks import Walks
+from nddv.support.settings import Device, Flag, NotNegative, Positive, Precision, checked, whole
 from nddv.values import NoValues, Values
 
 ClassAccuracies = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
-"""Coalitions (B, n) -> (B, K): a_c of every class c. A row sums to the accuracy."""
+"""Coalitions (B, n) -> (B, K): a_c of every class c. A row sums to the accuracy.
+
+One with a method ``walks`` gives those of all prefixes of walks; see :class:`PredictedAccuracies`.
+"""
 
 CHUNK_ELEMENTS = 16_000_000
 
@@ -110,6 +117,11 @@ def class_contributions(
     """
     own = y == label
     length = orders.shape[1] + 1
+    if isinstance(class_accuracies, PredictedAccuracies):
+        joining = np.flatnonzero(own)[orders]
+        accuracies = class_accuracies.walks(others, joining)
+        worth = _worth(accuracies.reshape(-1, accuracies.shape[-1]), label)
+        return walk_contributions(worth.reshape(-1, length), orders, np.ones((1, length - 1)))[:, 0]
     # The place at which each point joins: before the walk, along it, or never.
     place = np.where(others, -1, length)
     place[:, own] = np.argsort(orders, axis=1)
@@ -118,11 +130,15 @@ def class_contributions(
     for start in range(0, len(utilities), step):
         rows = np.arange(start, min(start + step, len(utilities)))
         walk, size = np.divmod(rows, length)
-        accuracies = class_accuracies(place[walk] < size[:, None])
-        right = accuracies[:, label]
-        utilities[rows] = right * np.exp(accuracies.sum(axis=1) - right)
+        utilities[rows] = _worth(class_accuracies(place[walk] < size[:, None]), label)
     by_size = utilities.reshape(len(orders), length)
     return walk_contributions(by_size, orders, np.ones((1, length - 1)))[:, 0]
+
+
+def _worth(accuracies: NDArray[np.float64], label: int) -> NDArray[np.float64]:
+    """v_c (B,) of class accuracies (B, K)."""
+    right = accuracies[:, label]
+    return right * np.exp(accuracies.sum(axis=1) - right)
 
 
 @checked
@@ -134,6 +150,7 @@ def logistic_class_accuracies(
     n_classes: int,
     *,
     C: Positive = 1.0,
+    step: NotNegative = 0.0,
     device: Device = "cpu",
     dtype: Precision = "float64",
 ) -> ClassAccuracies:
@@ -142,18 +159,56 @@ def logistic_class_accuracies(
     Parameters
     ----------
     C : inverse strength of the L2 penalty.
+    step : as points join a coalition, fit it when it has grown by this share, and predict what the
+        points between two fits do (:mod:`nddv.coalitions.walks`). 0: fit it with every point.
     device : where to compute.
     dtype : precision of the fits; float32 gives coefficients to 1e-4 in half the time.
     """
-    engine = Engine(X, y, n_classes, C, device, dtype)
-    by_class = [(X_valid[y_valid == k], y_valid[y_valid == k]) for k in range(n_classes)]
+    game = LogisticGame(X, y, X_valid, y_valid, n_classes, C, device=device, dtype=dtype)
+    return PredictedAccuracies(game, step) if step else FittedAccuracies(game)
 
-    def class_accuracies(coalitions: NDArray[np.bool_]) -> NDArray[np.float64]:
-        fits = engine.fit(coalitions)
-        accuracies = np.zeros((len(coalitions), n_classes))
-        for k, (X_k, y_k) in enumerate(by_class):
-            if len(y_k):
-                accuracies[:, k] = scores(fits, X_k, y_k, device)[:, 0] * len(y_k) / len(y_valid)
-        return accuracies
 
-    return class_accuracies
+class FittedAccuracies:
+    """Class accuracies of coalitions of a game, each by a fit."""
+
+    def __init__(self, game: LogisticGame) -> None:
+        self.game = game
+        classes = torch.as_tensor(game.y_valid, device=game.device).long()
+        self.indicators = F.one_hot(classes, game.n_classes).double() / len(classes)
+
+    def __call__(self, coalitions: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Class accuracies (B, K) of coalitions (B, n)."""
+        fits = self.game.engine.fit(coalitions)
+        parts = [np.empty((0, self.game.n_classes))]
+        for _, probabilities in predict_proba_many(fits, self.game.X_valid, self.game.device):
+            predicted = torch.as_tensor(probabilities).argmax(dim=2)
+            parts.append(self._of_predictions(predicted).numpy(force=True))
+        return np.concatenate(parts)
+
+    def _of_predictions(self, predicted: Tensor) -> Tensor:
+        """Class accuracies (B, K) of predicted classes (B, m)."""
+        right = predicted == self.indicators.argmax(dim=1).to(predicted.device)
+        return right.double() @ self.indicators
+
+
+class PredictedAccuracies(FittedAccuracies):
+    """The same, of walks too: fitted where a coalition has grown, and predicted between."""
+
+    def __init__(self, game: LogisticGame, step: float) -> None:
+        super().__init__(game)
+        self._walks = Walks(game, self._of_logits, step)
+
+    def walks(self, begin: NDArray[np.bool_], orders: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Class accuracies (R, L + 1, K) as points of orders (R, L) join coalitions (R, n)."""
+
+        def walk(r: int) -> NDArray[np.float64]:
+            return self._walks.along(np.flatnonzero(begin[r]), orders[r])
+
+        with workers(self.game.device) as threads:
+            return np.stack(apply(walk, range(len(orders)), threads))
+
+    def _of_logits(self, logits: Tensor) -> Tensor:
+        """Class accuracies (b, K) of logits (b, K, m), one logit for two classes."""
+        two = logits.shape[1] == 1
+        predicted = (logits[:, 0] > 0).long() if two else logits.argmax(dim=1)
+        return self._of_predictions(predicted)

@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nddv.coalitions import Game
+from nddv.coalitions import Game, LogisticGame
+from nddv.coalitions.walks import predicted_walk
 from nddv.laws import beta_shapley_law
 from nddv.support.settings import NotNegative, Positive, checked, whole
 from nddv.values import Values
@@ -70,6 +71,7 @@ def permutation_semivalues(
     max_permutations: Annotated[int, whole(2)] = 100,
     precision: NotNegative = 0.0,
     tolerance: NotNegative = 0.0,
+    step: NotNegative = 0.0,
     batch: int = 50,
 ) -> dict[str, Values]:
     """Several semivalues from one set of random permutations.
@@ -84,6 +86,9 @@ def permutation_semivalues(
         (Ghorbani and Zou's truncation but for the filling; see ``nddv.coalitions.game``). The next
         point gets what is left, at most the tolerance, all later ones nothing: Shapley values still
         sum to U(N) − U(∅). 0: never; the values are then unbiased.
+    step : fit the points of a permutation so far when there are this share more of them, and
+        predict what the points between two fits add (:mod:`nddv.coalitions.walks`; for the game of
+        the logistic regression only). 0: fit after every point.
     batch : permutations walked at once.
 
     Returns
@@ -98,7 +103,7 @@ def permutation_semivalues(
     while done < max_permutations and stderr.max() > precision:
         count = min(batch, max_permutations - done)
         orders = rng.permuted(np.broadcast_to(np.arange(game.n), (count, game.n)), axis=1)
-        utilities, evaluated = game.walk(orders, tolerance)
+        utilities, evaluated = _walked(game, orders, tolerance, step)
         new = walk_contributions(utilities, orders, stacked)
         positions += int(evaluated.sum())
 
@@ -118,6 +123,17 @@ def permutation_semivalues(
         "utility_all": float(utilities[0, -1]),
     }
     return {name: Values(mean[k], stderr[k], dict(record)) for k, name in enumerate(weights)}
+
+
+def _walked(
+    game: Game, orders: NDArray[np.intp], tolerance: float, step: float
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Utilities of the prefixes of orders, and where they were cut."""
+    if step == 0:
+        return game.walk(orders, tolerance)
+    if not isinstance(game, LogisticGame):
+        raise TypeError("step: walks are predicted for the game of logistic regressions only")
+    return predicted_walk(game, orders, tolerance, step)
 
 
 def walk_contributions(
