@@ -208,7 +208,7 @@ def test_predicted_walks_are_nearly_those_of_fits():
     members = np.random.default_rng(SEED).random((5, 60)) < 0.5
     np.testing.assert_array_equal(predicted(members), fitted(members))
     values = [
-        class_wise_shapley(of, y, np.random.default_rng(SEED), num_samples=8).values
+        class_wise_shapley(of, y, np.random.default_rng(SEED), num_samples=30).values
         for of in (fitted, predicted)
     ]
     assert np.corrcoef(*values)[0, 1] > 0.9

@@ -8,7 +8,8 @@ permutations serves any number of weights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,14 +21,28 @@ from nddv.laws import beta_shapley_law
 from nddv.support.settings import NotNegative, Positive, checked, whole
 from nddv.values import Values
 
+Orders = NDArray[np.intp]
+Walk = Callable[[Orders, float], tuple[NDArray[np.float64], NDArray[np.intp]]]
+"""Orders (R, n) and a tolerance -> what :meth:`nddv.coalitions.Game.walk` gives."""
 
-def data_shapley(game: Game, rng: np.random.Generator, **sampling: Any) -> Values:
+
+@checked
+def data_shapley(
+    game: Game, rng: np.random.Generator, *, step: NotNegative = 0.0, **sampling: Any
+) -> Values:
     """Data Shapley values (Ghorbani and Zou 2019, ICML): all coalition sizes weigh the same.
 
-    They sum to U(N) − U(∅), however few permutations there are. ``sampling`` as in
-    :func:`permutation_semivalues`.
+    They sum to U(N) − U(∅), however few permutations there are.
+
+    Parameters
+    ----------
+    step : fit the points of a permutation so far when there are this share more of them, and
+        predict what the points between two fits add (:mod:`nddv.coalitions.walks`; for the game of
+        the logistic regression only). 0: fit after every point.
+    sampling : as in :func:`permutation_semivalues`.
     """
-    return permutation_semivalues(game, rng, {"shapley": np.ones(game.n)}, **sampling)["shapley"]
+    weights, walk = {"shapley": np.ones(game.n)}, walk_of(game, step)
+    return permutation_semivalues(game, rng, weights, walk=walk, **sampling)["shapley"]
 
 
 @checked
@@ -37,6 +52,7 @@ def beta_shapley(
     *,
     alpha: Positive = 4.0,
     beta: Positive = 1.0,
+    step: NotNegative = 0.0,
     **sampling: Any,
 ) -> Values:
     """Beta(α, β)-Shapley values (Kwon and Zou 2022, AISTATS).
@@ -48,10 +64,13 @@ def beta_shapley(
     ----------
     alpha : weight of small coalitions.
     beta : weight of large coalitions.
+    step : fit the points of a permutation so far when there are this share more of them, and
+        predict what the points between two fits add (:mod:`nddv.coalitions.walks`; for the game of
+        the logistic regression only). 0: fit after every point.
     sampling : as in :func:`permutation_semivalues`.
     """
-    weights = {"beta": beta_weights(game.n, alpha, beta)}
-    return permutation_semivalues(game, rng, weights, **sampling)["beta"]
+    weights, walk = {"beta": beta_weights(game.n, alpha, beta)}, walk_of(game, step)
+    return permutation_semivalues(game, rng, weights, walk=walk, **sampling)["beta"]
 
 
 def beta_weights(n: int, alpha: float, beta: float) -> NDArray[np.float64]:
@@ -71,8 +90,8 @@ def permutation_semivalues(
     max_permutations: Annotated[int, whole(2)] = 100,
     precision: NotNegative = 0.0,
     tolerance: NotNegative = 0.0,
-    step: NotNegative = 0.0,
     batch: int = 50,
+    walk: Walk | None = None,
 ) -> dict[str, Values]:
     """Several semivalues from one set of random permutations.
 
@@ -86,10 +105,8 @@ def permutation_semivalues(
         (Ghorbani and Zou's truncation but for the filling; see ``nddv.coalitions.game``). The next
         point gets what is left, at most the tolerance, all later ones nothing: Shapley values still
         sum to U(N) − U(∅). 0: never; the values are then unbiased.
-    step : fit the points of a permutation so far when there are this share more of them, and
-        predict what the points between two fits add (:mod:`nddv.coalitions.walks`; for the game of
-        the logistic regression only). 0: fit after every point.
     batch : permutations walked at once.
+    walk : in place of that of the game.
 
     Returns
     -------
@@ -103,7 +120,7 @@ def permutation_semivalues(
     while done < max_permutations and stderr.max() > precision:
         count = min(batch, max_permutations - done)
         orders = rng.permuted(np.broadcast_to(np.arange(game.n), (count, game.n)), axis=1)
-        utilities, evaluated = _walked(game, orders, tolerance, step)
+        utilities, evaluated = (walk or game.walk)(orders, tolerance)
         new = walk_contributions(utilities, orders, stacked)
         positions += int(evaluated.sum())
 
@@ -125,15 +142,13 @@ def permutation_semivalues(
     return {name: Values(mean[k], stderr[k], dict(record)) for k, name in enumerate(weights)}
 
 
-def _walked(
-    game: Game, orders: NDArray[np.intp], tolerance: float, step: float
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Utilities of the prefixes of orders, and where they were cut."""
+def walk_of(game: Game, step: float) -> Walk | None:
+    """The walk whose fits are ``step`` apart; None for that of the game, which fits every point."""
     if step == 0:
-        return game.walk(orders, tolerance)
+        return None
     if not isinstance(game, LogisticGame):
         raise TypeError("step: walks are predicted for the game of logistic regressions only")
-    return predicted_walk(game, orders, tolerance, step)
+    return partial(predicted_walk, game, step=step)
 
 
 def walk_contributions(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nddv.baselines.semivalues import data_shapley
+from nddv.baselines.semivalues import permutation_semivalues
 from nddv.coalitions.game import truncate
 from nddv.support.settings import Positive, checked
 from nddv.values import Values
@@ -31,9 +31,10 @@ def volume_shapley(
     ----------
     X : (n, d) features.
     omega : width of the cells; see :class:`VolumeGame`.
-    sampling : of the permutations, as in :func:`data_shapley`.
+    sampling : as in :func:`nddv.baselines.semivalues.permutation_semivalues`.
     """
-    return data_shapley(VolumeGame(X, omega), rng, **sampling)
+    weights = {"shapley": np.ones(len(X))}
+    return permutation_semivalues(VolumeGame(X, omega), rng, weights, **sampling)["shapley"]
 
 
 class VolumeGame:
