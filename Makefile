@@ -48,7 +48,7 @@ SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
 QUICK := results/quick
 
-.PHONY: help environment lock reproduce full complete timings test lint format settings unlock bench opendataval clean distclean
+.PHONY: help environment lock reproduce full complete timings verify test lint format settings unlock bench opendataval clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -95,6 +95,11 @@ complete: $(READY) ## ... on every data set, also those that NDDV_DATA names, at
 
 timings: $(READY) ## the paper's run-time experiments up to a million points (an hour or more), and the report with them
 	$(SNAKEMAKE) --configfile $(EMBEDDED) config/timings.yaml -- scaling claims page
+
+# a run in another folder:  make verify RUN=results/quick
+RUN ?= .
+verify: $(READY) ## compare the tables of a run with the committed ones: which numbers differ by more than the spread
+	$(BIN)/python -m nddv.reporting.verify $(RUN)
 
 unlock: $(READY) ## after a run was killed: remove the locks that it left
 	$(SNAKEMAKE) --unlock

@@ -14,6 +14,7 @@ from PIL import Image
 from nddv.reporting import page
 from nddv.reporting.catalogue.figures import FIGURES
 from nddv.reporting.catalogue.tables import TABLES, experiment_table
+from nddv.reporting.claims import SCORES
 from nddv.reporting.contents import check_report, read_report, shown
 from nddv.reporting.page import environment, picture, render_page
 from nddv.reporting.registry import Figure, Table
@@ -254,9 +255,8 @@ def test_links_lead_to_files_and_anchors_that_exist(folder):
 
 def test_what_was_not_made_is_a_visible_gap(folder):
     text = Reader(make_page(folder)).text
-    assert text.count("not made in this configuration") == 2
-    assert "Never made Nothing. This table was not made" in text
-    assert "Of no_picture This figure was not made" in text
+    assert "Not made in this configuration: 2 of 4 tables and figures" in text
+    assert "Never made (table). Nothing. Of no_picture (figure)." in text
 
 
 def test_verdicts_have_words_counts_and_cases(folder):
@@ -285,6 +285,63 @@ def test_without_claims_there_is_a_gap(folder):
     text = render_page(REPORT, ENTRIES, {}, {}, {}, {}, folder)
     assert not Reader(text).open
     assert "The claims were not judged in this configuration." in text
+
+
+FOUND = {
+    "title": "What was found",
+    "introduction": "In this run.",
+    "contents": [
+        {
+            "title": f"Seconds {ATTACK}",
+            "tables": [name],
+            "function": "nddv.reporting.findings:run_seconds",
+            "sentence": "It took {seconds} s.",
+        }
+        for name in ("run_times", "never_made")
+    ],
+}
+
+
+def make_findings(folder, full=""):
+    times = {"method": ["nddv-terminal", "loo"], "runs": 5, "median_seconds": [1.5, 2.0]}
+    never_run = {score.column: "not run" for score in SCORES}
+    claims = pd.concat([make_claims(), make_claims(**never_run)[:1].assign(id="third")])
+    frames = {"run_times": pd.DataFrame(times), "claims": claims}
+    frames["claim_cases"] = pd.DataFrame(CASES)
+    contents = [*REPORT["sections"][0]["contents"], {"table": "run_times"}]
+    section = {**REPORT["sections"][0], "contents": contents}
+    report = {**REPORT, "findings": FOUND, "sections": [section]}
+    return render_page(report, ENTRIES, frames, {}, {}, {}, folder, full)
+
+
+def test_the_page_opens_with_what_was_found(folder):
+    text = make_findings(folder)
+    reader = Reader(text)
+    assert not reader.open
+    assert "alert(" not in text.replace("alert(&#34;1&#34;)", "")
+    assert reader.text.index("It took 1.50 s.") < reader.text.index("All claims.")
+    assert 'title="median of the runs: 1.5"' in text
+    assert "#table-run-times" in reader.all("a", "href")
+    assert "This run says nothing about: Seconds <script>" in reader.text
+    assert "full report" not in reader.text
+
+
+def test_claims_that_were_not_run_are_folded_away(folder):
+    (folder / "full.html").write_text("x")
+    text = make_findings(folder, "full.html")
+    folded = text.partition('<details class="absent">')[2].partition("</details>")[0]
+    assert "1 of 3 claims were not judged in this run" in folded
+    assert 'id="claim-third"' in folded
+    assert 'id="claim-other"' not in folded
+    assert '<a href="full.html">full report</a>' in text
+    assert '<a href="full.html#cost-time">full report</a>' in text
+    assert '<details class="absent">' not in make_page(folder)
+
+
+def test_without_any_table_of_a_finding_there_is_a_gap(folder):
+    report = {**REPORT, "findings": FOUND}
+    text = render_page(report, ENTRIES, {}, {}, {}, {}, folder)
+    assert "The tables of the findings were not made" in Reader(text).text
 
 
 def test_many_cases_are_folded(folder):
@@ -394,6 +451,18 @@ def test_names_of_tables_and_figures_are_those_that_there_are(tmp_path):
         lambda r: r.update(sections=[{**r["sections"][0], "contents": [{"figure": "overveiw"}]}]),
     )
     with pytest.raises(ValueError, match=r"unknown figure 'overveiw'; did you mean 'overview'\?"):
+        check_report(path, SCHEMA, {})
+
+
+def test_findings_read_tables_that_there_are(tmp_path):
+    path = write_report(
+        tmp_path / "report.yaml",
+        lambda r: r.update(
+            sections=[{**r["sections"][0], "contents": [{"table": "datasets"}]}],
+            findings={**FOUND, "contents": [{**FOUND["contents"][0], "tables": ["run_tmes"]}]},
+        ),
+    )
+    with pytest.raises(ValueError, match=r"unknown table 'run_tmes'; did you mean 'run_times'\?"):
         check_report(path, SCHEMA, {})
 
 

@@ -51,7 +51,7 @@ rule table_as:
     params:
         entry=lambda wildcards: PLAN.tables[wildcards.table],
         entry_text=lambda wildcards: repr(PLAN.tables[wildcards.table]),
-        sources=source_hash("reporting.writing"),
+        sources=source_hash("reporting.writing", "reporting.tables"),
     message:
         "Table {wildcards.table} as {wildcards.format}"
     script:
@@ -109,7 +109,7 @@ rule report_page:
         entries=PLAN.tables,
         figures=PLAN.figures,
         provenance=PLAN.provenance,
-        sources=source_hash("reporting.page", "reporting.contents"),
+        sources=source_hash("reporting.page", "reporting.contents", "reporting.tables"),
     message:
         "The report as a page"
     script:

@@ -1,5 +1,6 @@
 """Write the report as one HTML page."""
 
+import os
 from pathlib import Path
 
 from nddv.reporting.contents import read_report
@@ -9,6 +10,9 @@ from nddv.support.files import read_csv, read_json
 from nddv.support.jobs import job
 
 with job(snakemake):
+    folder = Path(snakemake.output[0]).parent
+    full = Path(snakemake.input.report).absolute().parents[1] / "reports" / "index.html"
+    elsewhere = full.exists() and full.parent.resolve() != folder.resolve()
     page = render_page(
         read_report(snakemake.input.report, snakemake.input.schema),
         snakemake.params.entries,
@@ -16,6 +20,7 @@ with job(snakemake):
         {Path(path).stem: read_json(path)["notes"] for path in snakemake.input.records},
         {Path(path).stem: path for path in snakemake.input.get("figures", [])},
         environment(snakemake.params.provenance),
-        Path(snakemake.output[0]).parent,
+        folder,
+        os.path.relpath(full, folder) if elsewhere else "",
     )
     write_text(snakemake.output[0], page)

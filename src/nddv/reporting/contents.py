@@ -45,7 +45,7 @@ def check_report(
     try:
         for name in shown(content, "figure"):
             pick(FIGURES, name, "figure")
-        for name in shown(content, "table"):
+        for name in [*shown(content, "table"), *read_by_findings(content)]:
             find_table(tables, name)
     except ValueError as error:
         raise ConfigurationError(f"{path}: {error}") from None
@@ -56,3 +56,9 @@ def shown(report: Mapping[str, Any], kind: str) -> list[str]:
     """The names of the tables (``"table"``) or figures (``"figure"``) of a report, in order."""
     items = [item for section in report["sections"] for item in section.get("contents", [])]
     return [item[kind] for item in items if kind in item]
+
+
+def read_by_findings(report: Mapping[str, Any]) -> list[str]:
+    """The names of the tables that the findings of a report read."""
+    findings = report.get("findings", {}).get("contents", [])
+    return [name for finding in findings for name in finding["tables"]]

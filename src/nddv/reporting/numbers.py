@@ -9,18 +9,27 @@ DIGITS = 3
 ROUNDING = 1e-9  # a smaller spread comes from rounding: it says nothing of the digits
 
 
-def number(value: float, digits: int = DIGITS) -> str:
+def number(value: float, digits: int | None = None) -> str:
     """Write ``0.712``, or ``—`` where there is no number; -1 digits round to tens."""
     if math.isnan(value):
         return NONE
+    digits = decimals(value) if digits is None else digits
     return f"{round(value, digits) + 0.0:.{max(digits, 0)}f}"  # + 0.0: no minus before a zero
 
 
-def with_spread(mean: float, spread: float, digits: int = DIGITS) -> str:
+def decimals(value: float) -> int:
+    """Of a number whose spread is not known: three, and fewer from 1 on: three digits in all."""
+    before = math.floor(math.log10(abs(value))) if abs(value) >= 1 else -1
+    return max(DIGITS - 1 - before, 0)
+
+
+def with_spread(mean: float, spread: float, digits: int | None = None) -> str:
     """Write ``0.993 ± 0.004``; without a spread, as :func:`number` does."""
     if math.isnan(mean) or math.isnan(spread):
         return number(mean, digits)
     places = spread_digits(spread) if spread > ROUNDING else digits
+    if places is None:
+        places = decimals(mean)
     return f"{number(mean, places)} ± {number(spread, places)}"
 
 

@@ -1,4 +1,4 @@
-"""The report as one HTML page: verdicts, tables, figures, environment; nothing is fetched.
+"""The report as one HTML page: findings, verdicts, tables, figures; nothing is fetched.
 
 ``config/report.yaml`` says what stands where. Tables are laid out from their CSV files and notes,
 with the words of their entries; figures are put into the page as smaller pictures, and the full
@@ -24,7 +24,8 @@ from PIL import Image
 
 from nddv.reporting.catalogue.figures import FIGURES
 from nddv.reporting.claims import SCORES
-from nddv.reporting.contents import find_table
+from nddv.reporting.contents import find_table, shown
+from nddv.reporting.findings import find
 from nddv.reporting.frames import words
 from nddv.reporting.registry import Entry, Table
 from nddv.reporting.verdicts import FAILS, HOLDS, MARKS, NEARLY, VERDICTS, counts, in_words
@@ -38,6 +39,7 @@ MANY_CASES = 4  # of a claim, beyond which the others are folded away
 PICTURE_WIDTH = 1400
 PICTURE_COLOURS = 256
 
+JUDGED = VERDICTS[:3]  # the others say that there is no verdict
 TONES = {HOLDS: "reproduced", NEARLY: "partly", FAILS: "not-reproduced"}  # colours of marks
 
 
@@ -77,6 +79,7 @@ def render_page(
     figures: Mapping[str, str | Path],
     record: Mapping[str, str],
     folder: Path,
+    full: str = "",
 ) -> str:
     """Render the page.
 
@@ -89,6 +92,7 @@ def render_page(
     figures : the PNG files that were made, by name.
     record : as :func:`environment` gives it.
     folder : of the page; a file is linked only where it exists, seen from there.
+    full : the page of the full report as seen from there, unless this is it.
     """
 
     def existing(links: Mapping[str, str]) -> dict[str, str]:
@@ -124,6 +128,8 @@ def render_page(
     return _template().render(
         title=report["title"],
         about=_inline(report["about"]),
+        findings=_findings(report, entries, frames) if "findings" in report else None,
+        full=full,
         verdicts=_opening(report["verdicts"]),
         claims=_claims(frames["claims"], frames["claim_cases"]) if judged else [],
         claim_links=files("tables/claims", "csv", "md")
@@ -135,6 +141,7 @@ def render_page(
             if judged
         ],
         order=VERDICTS,
+        judged=JUDGED,
         long_note=LONG_NOTE,
         many=MANY_CASES,
         sections=sections,
@@ -175,6 +182,24 @@ def _opening(section: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def _findings(
+    report: Mapping[str, Any], entries: Mapping[str, Table], frames: Mapping[str, pd.DataFrame]
+) -> dict[str, Any]:
+    """The first section: the findings of this run, the tables behind them, and what it lacks."""
+    findings, absent = find(report["findings"]["contents"], frames)
+    places = shown(report, "table")
+    links = [
+        {
+            find_table(entries, name).title: f"#{_place('table', name)}"
+            for name in of
+            if name in places
+        }
+        for of in (finding.tables for finding in findings)
+    ]
+    found = list(zip(findings, links, strict=True))
+    return {**_opening(report["findings"]), "found": found, "absent": absent}
+
+
 def _cells(entry: Table, frame: pd.DataFrame, notes: Sequence[str]) -> dict[str, Any]:
     """A table for the template, from its numbers and notes."""
     text = lay_out(entry, frame, notes)
@@ -185,14 +210,20 @@ def _cells(entry: Table, frame: pd.DataFrame, notes: Sequence[str]) -> dict[str,
         # which columns hold numbers; those that a layout makes of rows do
         "numeric": [known.get(heading, True) for heading in text.columns],
         "long": len(text.rows) > LONG_TABLE,
-        "footnote": " ".join(text.footnotes),
+        "about": entry.about,
+        "notes": " ".join(note for note in text.footnotes if note != entry.about),
     }
+
+
+def _place(kind: str, name: str) -> str:
+    """The anchor of a table or figure."""
+    return f"{kind}-{_anchor(name)}"
 
 
 def _about(kind: str, entry: Entry) -> dict[str, Any]:
     """What is shown of a table or figure, be it made or not."""
     text = {"title": entry.title, "caption": _inline(entry.caption), "label": entry.label}
-    name = {"kind": kind, "id": f"{kind}-{_anchor(entry.name)}"}
+    name = {"kind": kind, "id": _place(kind, entry.name)}
     return {**name, **text, "links": {}, "table": None, "picture": None}
 
 
@@ -221,4 +252,5 @@ def _claims(claims: pd.DataFrame, cases: pd.DataFrame) -> list[dict[str, Any]]:
             }
             for score in SCORES
         ]
+        claim["run"] = any(one["verdict"] in JUDGED for one in claim["judged"])
     return told

@@ -17,12 +17,13 @@ from typing import Any
 import pandas as pd
 
 from nddv.reporting.frames import words
-from nddv.reporting.numbers import DIGITS, with_spread
+from nddv.reporting.numbers import NONE, with_spread
 from nddv.reporting.registry import Result, Table, load
 from nddv.reporting.titles import EVERY_METHOD, with_titles
 from nddv.support.files import atomic_write, read_csv, read_json, write_json
 
 BOLD = re.compile(r"\*\*(.+?)\*\*")
+IN_BRACKETS = "In brackets: the number that the paper prints."
 WIDE_CELL = 40  # characters from which a column of a LaTeX table wraps
 
 
@@ -94,28 +95,48 @@ def lay_out(entry: Table, frame: pd.DataFrame, notes: Sequence[str] = ()) -> Tex
         frame = frame.assign(note=words(frame["note"]))
     if entry.columns.get("title") and "title" not in frame:
         frame = with_titles(frame)
-    result = load(entry.layout)(entry, frame) if entry.layout else Result(_by_row(entry, frame))
+    result = load(entry.layout)(entry, frame) if entry.layout else _by_row(entry, frame)
     footnotes = tuple(filter(None, (entry.about, *result.notes, *notes)))
     rows = tuple(result.frame.itertuples(index=False, name=None))
     return Text(entry.title, tuple(result.frame.columns), rows, footnotes)
 
 
-def _by_row(entry: Table, frame: pd.DataFrame) -> pd.DataFrame:
+def _by_row(entry: Table, frame: pd.DataFrame) -> Result:
+    """A row of text for each of the frame; a published number stands in brackets."""
     shown = {name: heading for name, heading in entry.columns.items() if heading and name in frame}
-    cells = {shown[name]: _cells(frame, name, entry.digits.get(name)) for name in shown}
-    return pd.DataFrame(cells, columns=list(shown.values()), dtype=object)
+    printed = {
+        name: beside
+        for name in shown
+        for beside in (f"published_{name}", f"{name}_paper")
+        if beside in shown
+    }
+    cells = {
+        heading: text_cells(frame, name, entry.digits.get(name))
+        for name, heading in shown.items()
+        if name not in printed.values()
+    }
+    for name, beside in printed.items():
+        numbers = text_cells(frame, beside, entry.digits.get(beside))
+        pairs = zip(cells[shown[name]], numbers, strict=True)
+        cells[shown[name]] = [
+            cell if number in ("", NONE) else f"{cell or NONE} [{number}]" for cell, number in pairs
+        ]
+    notes = (IN_BRACKETS,) if printed else ()
+    return Result(pd.DataFrame(cells, columns=list(cells), dtype=object), notes)
 
 
-def _cells(frame: pd.DataFrame, name: str, digits: int | None) -> list[str]:
-    """The cells of a column; a number has the spread beside it in ``<column>_sd``."""
+def text_cells(frame: pd.DataFrame, name: str, digits: int | None = None) -> list[str]:
+    """The cells of a column; a number has the spread beside it in ``<column>_sd``.
+
+    digits : decimals of a number without a spread; otherwise three digits.
+    """
     cells, spreads = frame[name], frame.get(f"{name}_sd")
     if cells.dtype.kind == "b":
         return ["yes" if cell else "" for cell in cells]
     if spreads is None and (cells.dtype.kind not in "if" or cells.isna().all()):
         return [str(cell) for cell in words(cells, EVERY_METHOD if name == "title" else "")]
-    if digits is None:  # whole numbers are printed as such
-        whole = spreads is None and cells.dropna().mod(1).eq(0).all()
-        digits = 0 if whole else DIGITS
+    if digits is None and spreads is None and cells.dropna().mod(1).eq(0).all():
+        digits = 0  # whole numbers are printed as such
     spreads = [math.nan] * len(cells) if spreads is None else spreads.astype(float)
     pairs = zip(cells.astype(float), spreads, strict=True)
     return [with_spread(mean, spread, digits) for mean, spread in pairs]

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from nddv.reporting.frames import Gaps, in_paper
+from nddv.reporting.registry import Result
 
 NOT_LOADED = "not part of this configuration"
 KINDS = {"table": "Tabular", "text": "Text", "image": "Image"}
@@ -23,8 +24,10 @@ Needed = Sequence[tuple[str, int, Mapping[str, int]]]
 
 def dataset_table(
     summaries: Sequence[Mapping[str, Any]], needed: Needed, published: pd.DataFrame, gaps: Gaps
-) -> pd.DataFrame:
+) -> Result:
     """One row for every data set that was loaded; then, as gaps, those that were not.
+
+    The notes name the data sets that a reader cannot load without files of her own.
 
     Parameters
     ----------
@@ -57,7 +60,17 @@ def dataset_table(
         printed = paper.get(in_paper(name), {})
         row |= {"dataset": name, "encoder": name.partition("@")[2]}
         row |= {f"{key}_paper": printed[key] for key in PRINTED if key in printed}
-    return pd.DataFrame(rows.values(), columns=[*COLUMNS, "deviations"])
+    return Result(pd.DataFrame(rows.values(), columns=[*COLUMNS, "deviations"]), _local(summaries))
+
+
+def _local(summaries: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    names = [summary["dataset"] for summary in summaries if summary["kind"] == "local"]
+    if not names:
+        return ()
+    return (
+        f"Made from local files, in the folder that NDDV_DATA names: {', '.join(names)}. Without "
+        "these files their rows are gaps in all tables, or come from another source of the entry.",
+    )
 
 
 def _departures(summary: Mapping[str, Any], printed: Mapping[str, Any] | None) -> list[str]:

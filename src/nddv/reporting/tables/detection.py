@@ -28,6 +28,8 @@ EVERYTHING = f"{CHANCE}-everything"
 REFERENCES = (CEILING, CHANCE)
 """Rows that are no methods; they stand last, in this order."""
 
+MEAN = "Mean: of methods and rates that all data sets have; ±: of this mean, over seeds."
+
 Problem = tuple[Any, ...]
 Lines = dict[str, dict[str, Any]]
 """Rows of one problem by method."""
@@ -157,16 +159,19 @@ def lay_out(entry: Table, table: pd.DataFrame) -> Result:
     """Lay the table out as the paper does: a row per method, a column per data set, rate or size.
 
     The column of the problem without a heading goes across; the others stay in front where they
-    vary. Cells are ``**0.71 ± 0.03** [0.67]``; the letter of a gap is that of its reason in the
-    notes.
+    vary. Of several data sets the mean comes first. Cells are ``**0.71 ± 0.03** [0.67]``; the
+    letter of a gap is that of its reason in the notes.
     """
     (across,) = (name for name in PROBLEM if not entry.columns[name])
     shown = table[~table["method"].isin(["all", EVERYTHING])]
+    titles = shown.groupby("method", sort=False)["title"].first()
+    columns = [str(value) for value in shown[across].unique()]
+    means = _means(shown) if across == "corruption" else shown[:0]
+    shown = pd.concat([means, shown], ignore_index=True) if len(means) else shown
     keys = [name for name in PROBLEM if name != across and shown[name].nunique() > 1]
     best = shown[~shown["method"].isin(REFERENCES)].groupby(PROBLEM)["f1"].max()
     letters: dict[str, str] = {}
     cells = [_cell(row, best.get(_problem(row), np.nan), letters) for _, row in shown.iterrows()]
-    titles = shown.groupby("method", sort=False)["title"].first()
     # References stand last, whatever method only a later problem has.
     last = {name: i + 1 for i, name in enumerate(REFERENCES)}
     places = {name: (last.get(name, 0), i) for i, name in enumerate(titles.index)}
@@ -179,11 +184,34 @@ def lay_out(entry: Table, table: pd.DataFrame) -> Result:
             title = titles[of_method["method"].iloc[0]]
             rows.append({**front, entry.columns["title"]: title, **across_row})
     headings = [entry.columns[name] for name in (*keys, "title")]
-    columns = [*headings, *(str(value) for value in shown[across].unique())]
-    notes = [f"({letter}) {reason}." for reason, letter in letters.items()]
+    columns = [*headings, *columns]
+    notes = [MEAN] if len(means) else []
+    notes += [f"({letter}) {reason}." for reason, letter in letters.items()]
     apart = table[table["method"] == "all"]
     notes += [f"{r.dataset}, n = {r.n}, {r.corruption}: {r.note}." for r in apart.itertuples()]
     return Result(pd.DataFrame(rows, columns=columns).fillna(""), tuple(notes))
+
+
+def _means(shown: pd.DataFrame) -> pd.DataFrame:
+    """Means over data sets, of the methods and rates that all of them have.
+
+    The spread is that of this mean over seeds.
+    """
+    run = shown[shown["f1"].notna()]
+    count = run["dataset"].nunique()
+    if count < 2:
+        return shown[:0]
+    groups = run.assign(variance=run["f1_sd"] ** 2).groupby(
+        ["n", "corruption", "method"], sort=False
+    )
+    means = groups.agg(
+        sets=("dataset", "nunique"),
+        title=("title", "first"),
+        f1=("f1", "mean"),
+        f1_sd=("variance", lambda of: of.sum(skipna=False) ** 0.5 / count),
+    ).reset_index()
+    everywhere = means[means.pop("sets") == count]
+    return everywhere.assign(dataset=f"mean of {count}", note="").reindex(columns=shown.columns)
 
 
 def _cell(row: pd.Series, best: float, letters: dict[str, str]) -> str:
