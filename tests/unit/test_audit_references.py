@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -97,26 +96,39 @@ def test_beta_values_come_from_the_draws_of_shapley():
 def test_the_noise_of_classes_that_appear_is_removed():
     found = drawn("shapley")
     noisy = point_gaps(found.met, utility=LIKELIHOOD).stderr
-    assert np.square(found.estimate.stderr[:, LIKELIHOOD]).mean() < 0.7 * np.square(noisy).mean()
+    assert np.square(found.estimate.stderr[:, LIKELIHOOD]).mean() < 0.5 * np.square(noisy).mean()
     for other in set(range(len(UTILITIES))) - {LIKELIHOOD}:
         same = point_gaps(found.met, utility=other).stderr
         np.testing.assert_array_equal(found.estimate.stderr[:, other], same)
 
 
-def test_the_probability_that_a_class_is_absent_is_counted_right():
-    absence = Absence.of(game(), UTILITIES)
-    for stratum in octaves(LAWS["beta"], N):
-        expected = np.zeros(N)
-        for size, share in zip(stratum.sizes, stratum.shares, strict=True):
-            coalitions = list(combinations(range(N), size))
-            members = np.array([np.isin(np.arange(N), some) for some in coalitions])
-            for i in range(N):
-                others = members[:, (game().y_train == game().y_train[i]) & (np.arange(N) != i)]
-                expected[i] += share * np.mean(~others.any(axis=1))
-            np.testing.assert_array_equal(
-                absence.absent(members)[:, 0], ~members[:, 1:3].any(axis=1)
-            )
-        np.testing.assert_allclose(absence.probability(stratum), expected, atol=1e-12)
+def on_the_floor(members, y, shares):
+    """−F/gain of coalitions (B, n), by its definition."""
+    present = np.array([[(y[one] == c).any() for c in range(len(shares))] for one in members])
+    return np.where(present.sum(axis=1) >= 2, ~present @ shares, 0.0)
+
+
+def test_the_jumps_of_absent_classes_are_counted_right():
+    y, y_valid = np.array([0, 0, 0, 1, 1, 2, 3]), np.array([0, 1, 2, 2, 3])
+    n, shares = len(y), np.bincount(y_valid) / len(y_valid)
+    absence = Absence(y, shares, np.array([2.0, 0.0]))
+    codes, bits = np.arange(2**n), 1 << np.arange(n)
+    members = codes[:, None] & bits > 0
+    lost = on_the_floor(members, y, shares)
+    expected = lost[codes[:, None] & ~bits] - lost[codes[:, None] | bits]
+    np.testing.assert_allclose(absence.met(members), expected, atol=1e-12)
+    sizes = members.sum(axis=1)
+    for stratum in octaves(LAWS["beta"], n):
+        means = [expected[sizes == size].mean(axis=0) for size in stratum.sizes]
+        found = absence.mean(stratum)
+        np.testing.assert_allclose(found[:, 0], 2 * stratum.shares @ means, atol=1e-12)
+        assert not found[:, 1].any()
+
+
+def test_two_classes_have_no_jumps():
+    absence = Absence(np.array([0, 1, 0, 1]), np.array([0.5, 0.5]), np.ones(1))
+    members = np.arange(16)[:, None] & (1 << np.arange(4)) > 0
+    assert not absence.met(members).any()
 
 
 def test_without_corrections_nothing_is_refitted_for_them():

@@ -13,10 +13,16 @@ from numpy.typing import NDArray
 from nddv.audit.absence import Absence
 from nddv.audit.bounds import UTILITY_RANGES
 from nddv.audit.context import certified_shares
-from nddv.audit.references import check_predictions, correctable, reweighted, sample_reference
+from nddv.audit.references import (
+    Sampled,
+    check_predictions,
+    correctable,
+    reweighted,
+    sample_reference,
+)
 from nddv.baselines.leave_one_out import leave_one_out
 from nddv.coalitions.contexts import Contexts
-from nddv.coalitions.sampling import Cell, Estimate, Limits
+from nddv.coalitions.sampling import Cell, Limits
 from nddv.laws import LAWS
 from nddv.methods.valuation import logistic_game
 from nddv.problems.problem import Problem
@@ -104,8 +110,12 @@ def audit_marginals(
         limits = Limits(coalitions, reliability=reliability)
         absence = Absence.of(played, UTILITIES)
         exact = np.stack(loo, axis=1)
-        found, estimates = reference_marginals(contexts, exact, rng, limits, corrected, absence)
-        shares = _shares(estimates, alpha, rng, corrected)
+        found, sampled = reference_marginals(contexts, exact, rng, limits, corrected, absence)
+        estimates = {name: one.estimate for name, one in sampled.items()}
+        ranges = {utility: UTILITY_RANGES[utility] for utility in UTILITIES}
+        gap = "" if corrected else UNCORRECTED
+        stretches = {name: one.stretch for name, one in sampled.items()}
+        shares = certified_shares(estimates, ranges, alpha, rng, stretches, gap)
         agreement = check_predictions(contexts, rng)
     cells = [cell for name in DRAWN for cell in estimates[name].cells]
     fitted += sum(len(cell.draws) + cell.refits for cell in cells)
@@ -113,24 +123,12 @@ def audit_marginals(
     record = {
         "fits": fitted,
         "corrected": corrected,
-        "predictions": agreement,
+        "predictions": {u: None if np.isnan(r) else round(r, 4) for u, r in agreement.items()},
         "references": about,
         **run.as_record(),
         "versions": versions(),
     }
     return dict(zip(UTILITIES, found, strict=True)), shares, record
-
-
-def _shares(
-    estimates: Mapping[str, Estimate], alpha: float, rng: np.random.Generator, corrected: bool
-) -> pd.DataFrame:
-    """Shares of certain pairs; without numbers where the estimates may be biased."""
-    ranges = {utility: UTILITY_RANGES[utility] for utility in UTILITIES}
-    shares = certified_shares(estimates, ranges, alpha, rng)
-    if corrected:
-        return shares.assign(gap="")
-    certified = [name for name in shares if name.startswith("certified_")]
-    return shares.assign(gap=UNCORRECTED, **dict.fromkeys(certified, np.nan))
 
 
 def reference_marginals(
@@ -140,8 +138,8 @@ def reference_marginals(
     limits: Limits,
     corrected: bool = True,
     absence: Absence | None = None,
-) -> tuple[list[Marginals], dict[str, Estimate]]:
-    """Semi-values of a game beside its leave-one-out marginals, and the estimates they are of.
+) -> tuple[list[Marginals], dict[str, Sampled]]:
+    """Semi-values of a game beside its leave-one-out marginals, and the draws they are of.
 
     Marginals of all points are predicted at each coalition. With ``corrected``, they are also
     fitted at some others to correct the predictions: the sum is unbiased
@@ -154,7 +152,7 @@ def reference_marginals(
 
     Returns
     -------
-    Marginals of each of the U utilities, and estimates by the name of the semi-value.
+    Marginals of each of the U utilities, and draws by the name of the semi-value.
     """
     sampled = {
         name: sample_reference(contexts, LAWS[name], loo, rng, limits, corrected, absence)
@@ -168,7 +166,7 @@ def reference_marginals(
     return [
         Marginals(loo[:, u], **{name: array[:, u] for name, array in found.items()})
         for u in range(loo.shape[1])
-    ], {name: one.estimate for name, one in sampled.items()}
+    ], sampled
 
 
 def _deviation(cells: Sequence[Cell], loo: Array) -> Array:

@@ -55,6 +55,7 @@ class Sampled:
     met: list[Cell]  # the same draws as they were met
     sizes: list[NDArray[np.intp]]  # of the coalitions of each cell, (M,)
     reliability: Array  # (U,) of the ranks of the values, by split halves
+    stretch: float  # how many times wider than marginals the draws may be
 
 
 def correctable(game: LogisticGame) -> bool:
@@ -108,6 +109,8 @@ def sample_reference(
         [np.array(of_cell) for of_cell in sizes],
         rng,
         seen,
+        # no jump is longer than the range of the log-likelihood
+        1.0 if absence is None else 2.0,
     )
 
 
@@ -118,13 +121,14 @@ def reweighted(
 
     It must give no size a weight to which the law of the draws gives none, as all Beta laws do.
     """
-    freed, met = [], []
+    freed, met, largest = [], [], 1.0
     for cell, as_met, sizes in zip(sampled.estimate.cells, sampled.met, sampled.sizes, strict=True):
         drawn = cell.stratum
         probabilities = law.sizes(drawn.n)[drawn.sizes]
         weight = float(probabilities.sum())
         stratum = replace(drawn, weight=weight, shares=probabilities / weight)
-        ratios = (stratum.shares / drawn.shares)[np.searchsorted(drawn.sizes, sizes)]
+        every = stratum.shares / drawn.shares
+        ratios, largest = every[np.searchsorted(drawn.sizes, sizes)], max(largest, every.max())
         draws = cell.all_draws()
         if absence is not None and cell.kind == PREDICTED:
             # the jumps that were met are weighted too; their mean is that of the other law
@@ -135,7 +139,8 @@ def reweighted(
         freed.append(replace(cell, stratum=stratum, draws=list(draws)))
         weighted = ratios[:, None, None] * as_met.all_draws()
         met.append(replace(cell, stratum=stratum, draws=list(weighted)))
-    return _sampled(freed, met, sampled.sizes, rng, sampled.estimate)
+    stretch = float(largest * sampled.stretch)
+    return _sampled(freed, met, sampled.sizes, rng, sampled.estimate, stretch)
 
 
 def _sampled(
@@ -144,13 +149,14 @@ def _sampled(
     sizes: list[NDArray[np.intp]],
     rng: np.random.Generator,
     seen: Estimate,
+    stretch: float,
 ) -> Sampled:
     """What the draws of all utilities say; ``seen`` tells how long they took, why they ended."""
     each = [point_gaps(freed, utility=u) for u in range(freed[0].all_draws().shape[-1])]
     values = np.stack([of_utility.gap for of_utility in each], axis=1)
     stderr = np.stack([of_utility.stderr for of_utility in each], axis=1)
     estimate = Estimate(values, stderr, freed, seen.seconds, seen.ended)
-    return Sampled(estimate, met, sizes, rank_reliability(freed, rng))
+    return Sampled(estimate, met, sizes, rank_reliability(freed, rng), stretch)
 
 
 def _cells(contexts: Contexts, law: Law, loo: Array, corrected: bool) -> list[Cell]:
