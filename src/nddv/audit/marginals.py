@@ -90,7 +90,8 @@ def audit_marginals(
     Parameters
     ----------
     coalitions : most that are drawn for each semi-value.
-    reliability : of the values by smooth utilities, at which no more are drawn.
+    reliability : of the values, at which no more are drawn; of those by accuracy only where fits
+        have few parameters.
     alpha : probability of a wrong certificate.
 
     Returns

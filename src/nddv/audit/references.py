@@ -1,12 +1,12 @@
 """Semi-values of the downstream regression that are precise enough to compare scores with.
 
 All points have a marginal at every drawn coalition (:mod:`nddv.coalitions.contexts`), for all
-utilities at once. Drawing ends when the smooth utilities are reliable; accuracy, which changes in
-steps, has the reliability that these draws give it. The noise of classes that appear is removed
-(:mod:`nddv.audit.absence`).
+utilities at once. The noise of classes that appear is removed (:mod:`nddv.audit.absence`).
 
 Predicted marginals are corrected by their errors at other coalitions where that is cheap. Where
-fits have very many parameters, it is not: there the predictions stand, and are checked by fits.
+fits have very many parameters, it is not: there the predictions stand, and are checked by fits, and
+drawing ends when the smooth utilities are reliable. Accuracy, which changes in steps, would take
+twenty times the draws. It has the reliability that these draws give it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def sample_reference(
     corrected: bool = True,
     absence: Absence | None = None,
 ) -> Sampled:
-    """Draw coalitions of a law until the smooth utilities are reliable.
+    """Draw coalitions of a law until the values are reliable.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ def sample_reference(
     corrected : also draw the errors of predictions, which makes the values unbiased.
     """
     utilities = contexts.utilities
-    watched = [u for u, name in enumerate(utilities) if name in SMOOTH_UTILITIES]
+    wanted = utilities if corrected else SMOOTH_UTILITIES
+    watched = [u for u, name in enumerate(utilities) if name in wanted]
     plain = _cells(contexts, law, loo, corrected)
     met: list[list[Array]] = [[] for _ in plain]
     sizes: list[list[int]] = [[] for _ in plain]
