@@ -12,7 +12,9 @@ twenty times the draws. It has the reliability that these draws give it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,15 @@ from nddv.audit.ranks import correlation
 from nddv.coalitions.contexts import Contexts, Marginals
 from nddv.coalitions.logistic import LogisticGame
 from nddv.coalitions.predict import scores
-from nddv.coalitions.sampling import COST_OF_ERRORS, LEAST_WEIGHT, Cell, Estimate, Limits, sample
+from nddv.coalitions.sampling import (
+    COST_OF_ERRORS,
+    LEAST_WEIGHT,
+    PILOT,
+    Cell,
+    Estimate,
+    Limits,
+    sample,
+)
 from nddv.coalitions.strata import Stratum, octaves
 from nddv.laws import Law
 from nddv.support.settings import SMOOTH_UTILITIES, UTILITIES
@@ -40,8 +50,11 @@ LEAST_OCTAVE = 0.003
 MOST_PARAMETERS = 1000
 """Of a fit. With more, the errors of predictions at one coalition take many seconds."""
 
-SPLITS = 20
+SPLITS = 10
 """Random splits of the draws whose halves are compared."""
+
+LOOK_AGAIN = 1.1
+"""The reliability of ranks is computed again when there are so many times the draws."""
 
 CHECKED = 100
 """Points whose predicted marginals are checked by fits."""
@@ -72,10 +85,11 @@ def sample_reference(
     corrected: bool = True,
     absence: Absence | None = None,
 ) -> Sampled:
-    """Draw coalitions of a law until the values are reliable.
+    """Draw coalitions of a law until the ranks of the values are reliable.
 
     Parameters
     ----------
+    limits : their ``reliability`` is that of :func:`rank_reliability`.
     loo : (n, U) exact leave-one-out marginals: those at the coalition of all.
     corrected : also draw the errors of predictions, which makes the values unbiased.
     """
@@ -88,9 +102,14 @@ def sample_reference(
     freed: list[list[Array]] = [[] for _ in plain]
 
     def watching(number: int, cell: Cell) -> Cell:
-        """A cell that shows the sampler only the utilities that must become reliable."""
+        """A cell that shows the sampler only the utilities that must become reliable.
+
+        It ends the sampling when their ranks are.
+        """
 
         def found(members: NDArray[np.bool_]) -> Marginals:
+            if ranks.known([replace(c, draws=d) for c, d in zip(plain, freed, strict=True)]):
+                raise _Reliable
             drawn = cell.marginals(members)
             free = drawn.marginals
             if absence is not None and cell.kind == PREDICTED:
@@ -102,17 +121,43 @@ def sample_reference(
 
         return replace(cell, marginals=found)
 
+    ranks = _Ranks(limits.reliability, watched)
     cells = [watching(number, cell) for number, cell in enumerate(plain)]
-    seen = sample(cells, rng, limits)
+    start, ended = perf_counter(), "reliability"
+    with suppress(_Reliable):
+        ended = sample(cells, rng, replace(limits, reliability=1.0)).ended
     return _sampled(
         [replace(cell, draws=draws) for cell, draws in zip(cells, freed, strict=True)],
         [replace(cell, draws=draws) for cell, draws in zip(cells, met, strict=True)],
         [np.array(of_cell) for of_cell in sizes],
         rng,
-        seen,
+        (perf_counter() - start, ended),
         # no jump is longer than the range of the log-likelihood
         1.0 if absence is None else 2.0,
     )
+
+
+class _Reliable(Exception):
+    """The ranks are as reliable as they must be."""
+
+
+@dataclass
+class _Ranks:
+    """Whether the ranks of some utilities are reliable; looked at now and then."""
+
+    wanted: float
+    watched: list[int]
+    looked: int = 0  # at so many draws
+
+    def known(self, cells: Sequence[Cell]) -> bool:
+        """Whether the draws of all cells are enough."""
+        drawn = sum(len(cell.draws) for cell in cells)
+        few = any(len(c.draws) < (1 if c.single else PILOT) for c in cells)
+        if self.wanted >= 1 or few or drawn < LOOK_AGAIN * self.looked:
+            return False
+        self.looked = drawn
+        found = rank_reliability(cells, np.random.default_rng(drawn))[self.watched]
+        return bool((found >= self.wanted).all())
 
 
 def reweighted(
@@ -141,7 +186,8 @@ def reweighted(
         weighted = ratios[:, None, None] * as_met.all_draws()
         met.append(replace(cell, stratum=stratum, draws=list(weighted)))
     stretch = float(largest * sampled.stretch)
-    return _sampled(freed, met, sampled.sizes, rng, sampled.estimate, stretch)
+    took = sampled.estimate.seconds, sampled.estimate.ended
+    return _sampled(freed, met, sampled.sizes, rng, took, stretch)
 
 
 def _sampled(
@@ -149,14 +195,14 @@ def _sampled(
     met: list[Cell],
     sizes: list[NDArray[np.intp]],
     rng: np.random.Generator,
-    seen: Estimate,
+    took: tuple[float, str],
     stretch: float,
 ) -> Sampled:
-    """What the draws of all utilities say; ``seen`` tells how long they took, why they ended."""
+    """What the draws of all utilities say; ``took``: how many seconds, and why drawing ended."""
     each = [point_gaps(freed, utility=u) for u in range(freed[0].all_draws().shape[-1])]
     values = np.stack([of_utility.gap for of_utility in each], axis=1)
     stderr = np.stack([of_utility.stderr for of_utility in each], axis=1)
-    estimate = Estimate(values, stderr, freed, seen.seconds, seen.ended)
+    estimate = Estimate(values, stderr, freed, *took)
     return Sampled(estimate, met, sizes, rank_reliability(freed, rng), stretch)
 
 
