@@ -19,7 +19,7 @@ from nddv.audit.references import (
     sample_reference,
 )
 from nddv.coalitions import LogisticGame
-from nddv.coalitions.contexts import Contexts
+from nddv.coalitions.contexts import Contexts, Marginals
 from nddv.coalitions.predict import scores
 from nddv.coalitions.sampling import Cell, Limits
 from nddv.coalitions.strata import Stratum, octaves
@@ -142,6 +142,34 @@ def test_predictions_are_checked_by_fits():
     found = check_predictions(Contexts(game(), UTILITIES), np.random.default_rng(SEED))
     assert list(found) == list(UTILITIES)
     assert found["log_likelihood"] > 0.9
+
+
+class Noisy:
+    """Two hundred points with known values; by accuracy the marginals are mostly noise."""
+
+    n, utilities = 200, ("accuracy", "log_likelihood")
+
+    def __init__(self):
+        self.rng = np.random.default_rng(SEED)
+        self.truth = self.rng.normal(size=self.n)
+
+    def predicted(self, members):
+        noise = self.rng.normal(size=(len(members), self.n, 2)) * [40.0, 2.0]
+        return Marginals(self.truth[:, None] + noise, np.zeros(len(members), int))
+
+
+def test_drawing_ends_when_the_log_likelihood_is_reliable():
+    game, none = Noisy(), np.zeros((200, 2))
+    rng, limits = np.random.default_rng(SEED), Limits(5000, reliability=0.9)
+    found = sample_reference(game, LAWS["banzhaf"], none, rng, limits, corrected=False)
+    assert found.estimate.ended == "reliability"
+    assert 20 < found.estimate.coalitions < 200
+    assert 0.88 < found.reliability[1] < 0.97
+    assert found.reliability[0] < 0.4
+    known = spearmanr(found.estimate.values[:, 1], game.truth).statistic
+    assert known == pytest.approx(np.sqrt(found.reliability[1]), abs=0.03)
+    fewer = sample_reference(game, LAWS["banzhaf"], none, rng, Limits(12, reliability=0.9), False)
+    assert fewer.estimate.ended == "coalitions"
 
 
 def cells_of(truth, noise, draws, rng):

@@ -90,8 +90,8 @@ def audit_marginals(
     Parameters
     ----------
     coalitions : most that are drawn for each semi-value.
-    reliability : of the values, at which no more are drawn; of those by accuracy only where fits
-        have few parameters.
+    reliability : of the values, at which no more are drawn; of those by log-likelihood alone where
+        fits have many parameters.
     alpha : probability of a wrong certificate.
 
     Returns

@@ -5,8 +5,8 @@ utilities at once. The noise of classes that appear is removed (:mod:`nddv.audit
 
 Predicted marginals are corrected by their errors at other coalitions where that is cheap. Where
 fits have very many parameters, it is not: there the predictions stand, and are checked by fits, and
-drawing ends when the smooth utilities are reliable. Accuracy, which changes in steps, would take
-twenty times the draws. It has the reliability that these draws give it.
+drawing ends when the values by log-likelihood are reliable. Accuracy, which changes in steps, would
+take twenty times the draws. It has the reliability that these draws give it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from nddv.coalitions.sampling import (
 )
 from nddv.coalitions.strata import Stratum, octaves
 from nddv.laws import Law
-from nddv.support.settings import SMOOTH_UTILITIES, UTILITIES
+from nddv.support.settings import UTILITIES
 
 Array = NDArray[np.float64]
 
@@ -49,6 +49,9 @@ LEAST_OCTAVE = 0.003
 
 MOST_PARAMETERS = 1000
 """Of a fit. With more, the errors of predictions at one coalition take many seconds."""
+
+WAITED_FOR = ("log_likelihood",)
+"""Utilities whose values must be reliable even where coalitions are expensive."""
 
 SPLITS = 10
 """Random splits of the draws whose halves are compared."""
@@ -94,7 +97,7 @@ def sample_reference(
     corrected : also draw the errors of predictions, which makes the values unbiased.
     """
     utilities = contexts.utilities
-    wanted = utilities if corrected else SMOOTH_UTILITIES
+    wanted = utilities if corrected else WAITED_FOR
     watched = [u for u, name in enumerate(utilities) if name in wanted]
     plain = _cells(contexts, law, loo, corrected)
     met: list[list[Array]] = [[] for _ in plain]
