@@ -23,6 +23,7 @@ class TableGame:
     """Four players; the utilities of their sixteen coalitions are drawn once, twice over."""
 
     n = 4
+    utilities = ("log_likelihood", "probability")
 
     def __init__(self):
         self.tables = np.random.default_rng(SEED).random((16, 2))
@@ -46,7 +47,8 @@ class TableGame:
 
 def of(loo, deviation):
     zero = np.zeros(len(loo))
-    return Marginals(np.asarray(loo, float), *[zero] * 6, np.asarray(deviation, float))
+    reliable = [np.ones(1)] * 3
+    return Marginals(np.asarray(loo, float), *[zero] * 6, *reliable, np.asarray(deviation, float))
 
 
 def referred(coalitions=4000, seed=SEED):
@@ -182,19 +184,24 @@ def test_noisy_and_clean_rows_have_the_unit_of_the_noisy_problem():
 def test_rank_correlations_with_known_answers():
     rng = np.random.default_rng(SEED)
     truth = rng.normal(size=400)
-    sampled = truth + 0.25 * rng.normal(size=400)  # reliability 16/17
-    noisy = truth + 0.5 * rng.normal(size=400)
-    errors = np.full((2, 400), [[0.25], [0.5]])
-    none = np.zeros((3, 400))
-    exact = Marginals(truth, sampled, errors[0], noisy, errors[1], *none)
+    sampled, noisy = truth + 0.25 * rng.normal(size=400), truth + rng.normal(size=400)
+    reliable = [np.array([share]) for share in (16 / 17, 0.2, 1.0)]
+    none = np.zeros((4, 400))
+    exact = Marginals(truth, sampled, none[0], noisy, *none[:3], *reliable, none[3])
     values = {"same": np.exp(truth), "opposite": -truth, "flat": np.ones(400)}
-    values["none"] = np.empty(0)
+    values |= {"sample": sampled, "none": np.empty(0)}
     found = rank_correlations(values, exact).set_index(["method", "reference"])
     assert found.loc[("same", "loo"), "spearman"] == pytest.approx(1)
-    assert found.loc[("opposite", "loo"), "spearman"] == pytest.approx(-1)
+    assert found.loc[("opposite", "loo"), "disattenuated"] == pytest.approx(-1)
     assert np.isnan(found.loc[("flat", "loo"), "spearman"])
-    assert found.loc[("same", "shapley"), "reliability"] == pytest.approx(16 / 17, abs=0.02)
-    assert found.loc[("same", "banzhaf"), "reliability"] == pytest.approx(0.8, abs=0.04)
+    of_sample = found.xs("shapley", level="reference")
+    assert (of_sample["reliability"] == 16 / 17).all()
+    # no noise of the reference is left in the correlation with what it is a sample of
+    assert of_sample.loc["same", "disattenuated"] == pytest.approx(1, abs=0.02)
+    assert not found.loc[("same", "loo"), "capped"]
+    # a correlation above the root of the reliability: the two have noise in common
+    assert of_sample.loc["sample", "disattenuated"] == 1.0
+    assert of_sample.loc["sample", "capped"]
+    # too noisy to tell
+    assert found.xs("banzhaf", level="reference")["disattenuated"].isna().all()
     assert found.loc["none", "spearman"].isna().all()
-    told = found.drop(["flat", "none"], level=0)
-    assert (told["spearman"].abs() <= np.sqrt(told["reliability"]) + 0.02).all()

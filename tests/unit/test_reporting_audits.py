@@ -33,7 +33,11 @@ def errors():
             epsilon = np.nan if np.isnan(factor) else size + seed - 100
             terms = {"epsilon_ref": epsilon, "delta_ctx": 1.0, "envelope": 5.0}
             problem = {**SAME, "corruption": corruption, "seed": seed, "utility": "accuracy"}
-            rows.append({**problem, **readout, "factor": factor, **terms, "loo_range": 2 * size})
+            ranks = {"spearman": 0.2, "reliability": 0.25, "disattenuated": np.nan, "capped": False}
+            if corruption == "label10":
+                ranks |= {"reliability": 0.64, "disattenuated": 0.25, "capped": seed == 100}
+            units = {"factor": factor, **terms, "loo_range": 2 * size}
+            rows.append({**problem, **readout, **units, **ranks})
     return pd.DataFrame(rows)
 
 
@@ -51,8 +55,12 @@ def test_error_terms_are_in_units_of_the_noisy_problem_beside_the_published():
     assert noisy["dataset"] == "bbc@minilm"
     assert noisy["title"] == "NDDV, terminal (the paper's score)"
     assert clean["epsilon_ref"] == pytest.approx(1 / 4)
-    assert clean["note"] == "factor, epsilon_ref: in 1 of 2 seeds"
-    assert noisy["note"] == ""
+    too_noisy = "no disattenuated ρ, reliability below 0.3: in 2 seeds"
+    assert clean["note"] == f"factor, epsilon_ref: in 1 of 2 seeds; {too_noisy}"
+    assert noisy["note"] == "disattenuated ρ capped at ±1: in 1 seeds"
+    assert (noisy["spearman"], noisy["disattenuated"]) == pytest.approx((0.2, 0.25))
+    assert noisy["reliability"] == 0.64
+    assert np.isnan(clean["disattenuated"])
     assert np.isnan(clean["published_epsilon_ref"])
     assert gap["note"] == "no file"
 
@@ -75,6 +83,7 @@ def test_correlations_have_a_column_per_reference():
             **{"corruption": "label10", "utility": "accuracy"},
             **{"seed": seed, "method": method, "reference": reference},
             **{"spearman": 0.1 * (seed - 99), "reliability": 0.5},
+            **{"disattenuated": 0.2 * (seed - 99), "capped": reference == "banzhaf"},
             "gap": "ValueError: no" if (method, seed) == ("b", 101) else "",
         }
         for seed in (100, 101)
@@ -90,6 +99,11 @@ def test_correlations_have_a_column_per_reference():
     found = table("rank_correlations", ranks=pd.DataFrame(rows), published=printed)
     assert list(found["method"]) == ["b", "a", "a"]  # in the order of the rows; then the gap
     assert found.loc[1, "loo"] == pytest.approx(0.15)
+    assert found.loc[1, "shapley"] == pytest.approx(0.15)
+    assert found.loc[1, "disattenuated_shapley"] == pytest.approx(0.3)
+    assert found.loc[1, "disattenuated_shapley_sd"] == pytest.approx(np.std([0.2, 0.4], ddof=1))
+    assert found.loc[1, "reliability_banzhaf"] == 0.5
+    assert found.loc[1, "note"] == "disattenuated ρ capped at ±1 (banzhaf): in 2 seeds"
     assert found.loc[1, "published_loo"] == 0.9
     assert np.isnan(found.loc[0, "published_loo"])
     assert "ValueError: no" in found.loc[0, "note"]

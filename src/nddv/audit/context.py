@@ -44,6 +44,9 @@ MOST_POINTS = 6000
 
 FAMILIES = ("single", "bonferroni", "benjamini-hochberg")
 
+CERTIFIED = ("certified_one", "certified_all", "certified_discoveries", "certified_bernstein")
+"""Shares of pairs: by each of the families, and by the empirical Bernstein bound."""
+
 TRIED = 1000
 """Pairs on which a bound that needs all their draws is tried."""
 
@@ -168,28 +171,33 @@ def certified_shares(
     utilities: Mapping[str, tuple[float, float]],
     alpha: float,
     rng: np.random.Generator,
+    stretches: Mapping[str, float] | None = None,
+    gap: str = "",
 ) -> pd.DataFrame:
     """What share of all pairs has a certain order.
 
     Parameters
     ----------
-    estimates : by the name of the semi-value, of unbiased cells.
+    estimates : by the name of the semi-value.
     utilities : the columns of their draws, with the lowest and highest utility.
     rng : draws the pairs on which the empirical Bernstein bound is tried.
+    stretches : how many times wider than marginals the draws of an estimate may be; else 1.
+    gap : why the estimates certify nothing, if their cells are not unbiased.
 
     Returns
     -------
-    A row per semi-value and utility: coalitions, seconds, reliability, pairs, and the shares
-    certified_one (each pair alone), certified_all (Bonferroni), certified_discoveries (Benjamini
-    and Hochberg), certified_bernstein (each alone).
+    A row per semi-value and utility: coalitions, seconds, reliability, pairs, the ``gap``, and the
+    shares certified_one (each pair alone), certified_all (Bonferroni), certified_discoveries
+    (Benjamini and Hochberg), certified_bernstein (each alone).
     """
     rows = []
     for name, estimate in estimates.items():
-        for column, (utility, limits) in enumerate(utilities.items()):
-            pairs, gaps = all_gaps(estimate.cells, column)
-            some = rng.choice(len(pairs), size=min(len(pairs), TRIED), replace=False)
-            radius = bernstein_radii(estimate.cells, pairs[some], limits, alpha, column)
-            certain = {family: gaps.certain(alpha, family).mean() for family in FAMILIES}
+        n, stretch = len(estimate.values), (stretches or {}).get(name, 1.0)
+        for column, (utility, (low, high)) in enumerate(utilities.items()):
+            shares = dict.fromkeys(CERTIFIED, np.nan)
+            if not gap:
+                wide = (stretch * low, stretch * high)
+                shares = _shares(estimate.cells, wide, alpha, rng, column)
             rows.append(
                 {
                     "semivalue": name,
@@ -197,14 +205,28 @@ def certified_shares(
                     "coalitions": estimate.coalitions,
                     "seconds": estimate.seconds,
                     "reliability": estimate.reliability[column],
-                    "pairs": len(pairs),
-                    "certified_one": certain["single"],
-                    "certified_all": certain["bonferroni"],
-                    "certified_discoveries": certain["benjamini-hochberg"],
-                    "certified_bernstein": np.mean(np.abs(gaps.gap[some]) > radius),
+                    "pairs": n * (n - 1) // 2,
+                    **shares,
+                    "gap": gap,
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _shares(
+    cells: Sequence[Cell],
+    limits: tuple[float, float],
+    alpha: float,
+    rng: np.random.Generator,
+    utility: int,
+) -> dict[str, float]:
+    """The shares of pairs that are ``CERTIFIED``."""
+    pairs, gaps = all_gaps(cells, utility)
+    some = rng.choice(len(pairs), size=min(len(pairs), TRIED), replace=False)
+    radius = bernstein_radii(cells, pairs[some], limits, alpha, utility)
+    found = [gaps.certain(alpha, family).mean() for family in FAMILIES]
+    found.append(np.mean(np.abs(gaps.gap[some]) > radius))
+    return dict(zip(CERTIFIED, map(float, found), strict=True))
 
 
 def _combined(cells: Sequence[Cell], view: Callable[[Array], Array], utility: int) -> Gaps:

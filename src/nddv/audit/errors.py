@@ -21,6 +21,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from nddv.audit.ranks import correlation, disattenuated
+
 if TYPE_CHECKING:
     from nddv.audit.marginals import Marginals
 
@@ -61,7 +63,9 @@ def error_terms(
     -------
     One row per readout and ``scale`` ("raw" or "calibrated"), and one for a score of ``ZERO``, with
     the ``factor``, ``epsilon_ref``, ``delta_ctx``, ``envelope`` and ``loo_range``, the range of the
-    leave-one-out marginals.
+    leave-one-out marginals. Beside them stand Spearman's correlation with the mean marginals over
+    the contexts, which are the Shapley values, their ``reliability``, and what
+    :func:`~nddv.audit.ranks.disattenuated` says.
     """
     loo = marginals.loo
     audited = np.setdiff1d(np.arange(len(loo)), calibration)
@@ -71,8 +75,11 @@ def error_terms(
             f"got {len(np.unique(calibration))}"
         )
     delta = 2 * marginals.deviation[audited].mean()
+    reliability = marginals.reliability("shapley")
     rows = []
     for readout, s in [*scores.items(), (ZERO, np.zeros_like(loo))]:
+        rho = correlation(s[audited], marginals.shapley[audited])
+        exact, capped = disattenuated(rho, reliability)
         factors = {"raw": 1.0} if readout in (*raw, ZERO) else {}
         if readout != ZERO:
             factors["calibrated"] = scale_factor(s[calibration], loo[calibration])
@@ -87,6 +94,10 @@ def error_terms(
                     "delta_ctx": delta,
                     "envelope": 2 * epsilon + delta,
                     "loo_range": np.ptp(loo),
+                    "spearman": rho,
+                    "reliability": reliability,
+                    "disattenuated": exact,
+                    "capped": capped,
                 }
             )
     return pd.DataFrame(rows)

@@ -10,11 +10,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from nddv.audit.absence import Absence
 from nddv.audit.bounds import UTILITY_RANGES
 from nddv.audit.context import certified_shares
+from nddv.audit.references import (
+    Sampled,
+    check_predictions,
+    correctable,
+    reweighted,
+    sample_reference,
+)
 from nddv.baselines.leave_one_out import leave_one_out
 from nddv.coalitions.contexts import Contexts
-from nddv.coalitions.sampling import Cell, Estimate, Limits, corrected_cells, sample
+from nddv.coalitions.sampling import Cell, Limits
 from nddv.laws import LAWS
 from nddv.methods.valuation import logistic_game
 from nddv.problems.problem import Problem
@@ -24,7 +32,12 @@ from nddv.support.settings import UTILITIES
 STREAM = 1
 """Random numbers: the stream of the methods."""
 
-SAMPLED = ("shapley", "banzhaf", "beta")
+DRAWN = ("shapley", "banzhaf")
+"""Semi-values with coalitions of their own; Beta has those of Shapley, weighted."""
+
+SAMPLED = (*DRAWN, "beta")
+
+UNCORRECTED = "predictions were not corrected: fits have too many parameters"
 
 Array = NDArray[np.float64]
 
@@ -33,7 +46,8 @@ Array = NDArray[np.float64]
 class Marginals:
     """Finite marginals Δ_i(C) = U(C ∪ i) − U(C) of every point (Eq. finite_marginal_target).
 
-    All arrays are (n,). Leave-one-out is exact; the means over coalitions have standard errors.
+    All arrays are (n,). Leave-one-out is exact; the means over coalitions have standard errors,
+    and their ranks have a reliability (1,), the correlation with another sample of this size.
     """
 
     loo: Array  # at the reference coalition C = N∖i
@@ -43,6 +57,9 @@ class Marginals:
     banzhaf_stderr: Array
     beta: Array
     beta_stderr: Array
+    shapley_reliability: Array
+    banzhaf_reliability: Array
+    beta_reliability: Array
     deviation: Array  # mean |Δ_i(C) − Δ_i(N∖i)| over the contexts of the Shapley value
 
     def semivalue(self, name: str) -> tuple[Array, Array]:
@@ -52,6 +69,10 @@ class Marginals:
         if name not in SAMPLED:
             raise ValueError(f"unknown semi-value {name!r}: loo, {', '.join(SAMPLED)}")
         return getattr(self, name), getattr(self, f"{name}_stderr")
+
+    def reliability(self, name: str) -> float:
+        """Of the ranks of "loo", which is exact, "shapley", "banzhaf" or "beta"."""
+        return 1.0 if name == "loo" else float(getattr(self, f"{name}_reliability")[0])
 
 
 def audit_marginals(
@@ -69,12 +90,14 @@ def audit_marginals(
     Parameters
     ----------
     coalitions : most that are drawn for each semi-value.
-    reliability : of all values, at which no more are drawn.
+    reliability : of the values, at which no more are drawn; of those by log-likelihood alone where
+        fits have many parameters.
     alpha : probability of a wrong certificate.
 
     Returns
     -------
-    Marginals by utility; rows of :func:`~nddv.audit.context.certified_shares`; the record.
+    Marginals by utility; rows of :func:`~nddv.audit.context.certified_shares`, with a ``gap`` where
+    predictions were not corrected, so that no order is certain; the record.
     """
     fitted = 0
     with measure() as run:
@@ -83,44 +106,68 @@ def audit_marginals(
             played = logistic_game(problem, utility=utility, **game)
             loo.append(leave_one_out(played).values)
             fitted += played.fitted
-        contexts = Contexts(played, UTILITIES)
+        contexts, corrected = Contexts(played, UTILITIES), correctable(played)
         rng = np.random.default_rng([seed, STREAM])
         limits = Limits(coalitions, reliability=reliability)
-        found, estimates = reference_marginals(contexts, np.stack(loo, axis=1), rng, limits)
+        absence = Absence.of(played, UTILITIES)
+        exact = np.stack(loo, axis=1)
+        found, sampled = reference_marginals(contexts, exact, rng, limits, corrected, absence)
+        estimates = {name: one.estimate for name, one in sampled.items()}
         ranges = {utility: UTILITY_RANGES[utility] for utility in UTILITIES}
-        shares = certified_shares(estimates, ranges, alpha, rng)
-    cells = [cell for estimate in estimates.values() for cell in estimate.cells]
+        gap = "" if corrected else UNCORRECTED
+        stretches = {name: one.stretch for name, one in sampled.items()}
+        shares = certified_shares(estimates, ranges, alpha, rng, stretches, gap)
+        agreement = check_predictions(contexts, rng)
+    cells = [cell for name in DRAWN for cell in estimates[name].cells]
     fitted += sum(len(cell.draws) + cell.refits for cell in cells)
-    record = {"fits": fitted, **run.as_record(), "versions": versions()}
+    about = {name: estimate.record() for name, estimate in estimates.items()}
+    record = {
+        "fits": fitted,
+        "corrected": corrected,
+        "predictions": {u: None if np.isnan(r) else round(r, 4) for u, r in agreement.items()},
+        "references": about,
+        **run.as_record(),
+        "versions": versions(),
+    }
     return dict(zip(UTILITIES, found, strict=True)), shares, record
 
 
 def reference_marginals(
-    contexts: Contexts, loo: Array, rng: np.random.Generator, limits: Limits
-) -> tuple[list[Marginals], dict[str, Estimate]]:
-    """Semi-values of a game beside its leave-one-out marginals, and the estimates they are of.
+    contexts: Contexts,
+    loo: Array,
+    rng: np.random.Generator,
+    limits: Limits,
+    corrected: bool = True,
+    absence: Absence | None = None,
+) -> tuple[list[Marginals], dict[str, Sampled]]:
+    """Semi-values of a game beside its leave-one-out marginals, and the draws they are of.
 
-    Marginals of all points are predicted at each coalition, and fitted at some others to correct
-    the predictions: the sum is unbiased (:mod:`nddv.audit.context`).
+    Marginals of all points are predicted at each coalition. With ``corrected``, they are also
+    fitted at some others to correct the predictions: the sum is unbiased
+    (:mod:`nddv.audit.context`).
 
     Parameters
     ----------
     loo : (n, U) exact leave-one-out marginals.
+    absence : removes the noise of classes that appear.
 
     Returns
     -------
-    Marginals of each of the U utilities, and estimates by the name of the semi-value.
+    Marginals of each of the U utilities, and draws by the name of the semi-value.
     """
-    estimates = {
-        name: sample(corrected_cells(contexts, LAWS[name]), rng, limits) for name in SAMPLED
+    sampled = {
+        name: sample_reference(contexts, LAWS[name], loo, rng, limits, corrected, absence)
+        for name in DRAWN
     }
-    found = {"deviation": _deviation(estimates["shapley"].cells, loo)}
-    for name, estimate in estimates.items():
-        found |= {name: estimate.values, f"{name}_stderr": estimate.stderr}
+    sampled["beta"] = reweighted(sampled["shapley"], LAWS["beta"], rng, absence)
+    found = {"deviation": _deviation(sampled["shapley"].met, loo)}
+    for name, one in sampled.items():
+        found |= {name: one.estimate.values, f"{name}_stderr": one.estimate.stderr}
+        found[f"{name}_reliability"] = one.reliability[None]
     return [
         Marginals(loo[:, u], **{name: array[:, u] for name, array in found.items()})
         for u in range(loo.shape[1])
-    ], estimates
+    ], sampled
 
 
 def _deviation(cells: Sequence[Cell], loo: Array) -> Array:

@@ -10,10 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from nddv.coalitions.sampling import reliability
-
 if TYPE_CHECKING:
     from nddv.audit.marginals import Marginals
+
+REFERENCES = ("loo", "shapley", "banzhaf")
+
+LEAST_RELIABILITY = 0.3
+"""Below it, a reference is mostly noise: no correlation with the exact values can be told."""
 
 
 def rank_correlations(
@@ -21,30 +24,25 @@ def rank_correlations(
 ) -> pd.DataFrame:
     """Spearman correlations of every method with leave-one-out, Shapley and Banzhaf marginals.
 
-    Shapley and Banzhaf are sampled. Their ``reliability``, from their standard errors, is the
-    correlation that two independent samples of this size would have. No method can be expected to
-    correlate with a sampled reference by more than its root.
+    Shapley and Banzhaf are sampled. Their ``reliability`` is the correlation that the ranks of two
+    independent samples of this size would have. No method can be expected to correlate with a
+    sampled reference by more than its root.
 
     Returns
     -------
     One row per method and ``reference``: ``spearman`` (NaN if one side is constant, or if the
-    method has no values) and ``reliability`` (1 for leave-one-out, which is exact).
+    method has no values), ``reliability`` (1 for leave-one-out, which is exact), and what
+    :func:`disattenuated` says.
     """
-    references = {
-        "loo": (marginals.loo, 1.0),
-        "shapley": (marginals.shapley, _reliability(*marginals.semivalue("shapley"))),
-        "banzhaf": (marginals.banzhaf, _reliability(*marginals.semivalue("banzhaf"))),
-    }
-    rows = [
-        {
-            "method": method,
-            "reference": reference,
-            "spearman": correlation(of_method, of_reference),
-            "reliability": reliability,
-        }
-        for method, of_method in values.items()
-        for reference, (of_reference, reliability) in references.items()
-    ]
+    rows = []
+    for method, of_method in values.items():
+        for reference in REFERENCES:
+            rho = correlation(of_method, marginals.semivalue(reference)[0])
+            reliability = marginals.reliability(reference)
+            exact, capped = disattenuated(rho, reliability)
+            row = {"method": method, "reference": reference, "spearman": rho}
+            row |= {"reliability": reliability, "disattenuated": exact, "capped": capped}
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -55,6 +53,18 @@ def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     return float(spearmanr(x, y).statistic)
 
 
-def _reliability(values: NDArray[np.float64], stderr: NDArray[np.float64]) -> float:
-    """NaN where all values are equal."""
-    return float(reliability(values, stderr)) if np.ptp(values) > 0 else float("nan")
+def disattenuated(rho: float, reliability: float) -> tuple[float, bool]:
+    """A correlation without what the noise of the reference takes away, ρ/√reliability.
+
+    It estimates the correlation with the exact reference (Spearman 1904); the noise of the values
+    stays in.
+
+    Returns
+    -------
+    The correlation, at most 1 in absolute value, and whether it had to be capped; NaN if the
+    reliability is below ``LEAST_RELIABILITY``.
+    """
+    if not reliability >= LEAST_RELIABILITY:
+        return float("nan"), False
+    exact = rho / np.sqrt(reliability)
+    return float(np.clip(exact, -1.0, 1.0)), bool(abs(exact) > 1)

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from nddv.audit.errors import normalised
+from nddv.audit.ranks import LEAST_RELIABILITY
 from nddv.reporting.frames import PROBLEM, Gaps, completed, over_seeds, widened
 from nddv.reporting.registry import Result
 from nddv.reporting.titles import with_titles
@@ -19,6 +20,7 @@ from nddv.reporting.titles import with_titles
 TERMS = ["epsilon_ref", "delta_ctx", "envelope"]
 REFERENCES = ["loo", "shapley", "banzhaf"]
 SAMPLED = ["shapley", "banzhaf"]
+RANKS = ["spearman", "reliability", "disattenuated"]
 
 Records = Sequence[Mapping[str, Any]]
 """Of the runs that computed marginals."""
@@ -33,6 +35,8 @@ def epsilon_delta(
     """
     keys = [*PROBLEM, "utility", "readout", "scale"]
     table = over_seeds(normalised(errors, TERMS), keys, ["factor", *TERMS])
+    ranks = over_seeds(errors, keys, RANKS).drop(columns=["runs", "note"])
+    table = _remarked(table.merge(ranks, on=keys), errors, keys)
     table = with_titles(completed(table, published, ["readout"], gaps), "readout")
     return Result(table, (cost(records),))
 
@@ -66,18 +70,45 @@ def rank_correlations(
 ) -> Result:
     """Spearman correlations with retraining (tab:rank_corr).
 
-    ranks : a row per problem, seed, utility, ``method`` and ``reference``, with ``spearman`` and
-        ``reliability``.
+    ranks : a row per problem, seed, utility, ``method`` and ``reference``, of
+        ``nddv.audit.ranks.rank_correlations``.
     """
     keys = [*PROBLEM, "utility", "method"]
-    wide = widened(ranks, keys, "reference", ["spearman", "reliability"])
+    wide = widened(ranks, keys, "reference", RANKS)
     wide.columns = [
         reference if what == "spearman" else "_".join(filter(None, (what, reference)))
         for what, reference in wide
     ]
-    columns = [*REFERENCES, *(f"reliability_{name}" for name in SAMPLED)]
-    table = completed(over_seeds(wide, keys, columns), published, ["method"], gaps)
-    return Result(with_titles(table), (cost(records),))
+    raw = over_seeds(wide, keys, REFERENCES)
+    others = [f"{what}_{name}" for what in ("reliability", "disattenuated") for name in SAMPLED]
+    rest = over_seeds(wide, keys, others).drop(columns=["runs", "note"])
+    table = _remarked(raw.merge(rest, on=keys), ranks, [*keys, "reference"])
+    return Result(with_titles(completed(table, published, ["method"], gaps)), (cost(records),))
+
+
+def _remarked(table: pd.DataFrame, rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The table; its notes also say where a ρ was capped, or could not be disattenuated.
+
+    rows : a row per seed and keys, with ``spearman``, ``disattenuated`` and ``capped``. Among the
+        keys may be ``reference``, which the table has not.
+    """
+    of_table = [key for key in keys if key != "reference"]
+    noisy = rows["spearman"].notna() & rows["disattenuated"].isna()
+    facts = {
+        "disattenuated ρ capped at ±1": rows["capped"].astype(bool),
+        f"no disattenuated ρ, reliability below {LEAST_RELIABILITY}": noisy,
+    }
+    remarks: dict[tuple[Any, ...], list[str]] = {}
+    for words, holds in facts.items():
+        for key, count in rows[holds].groupby(list(keys), sort=False)["seed"].nunique().items():
+            of = dict(zip(keys, key, strict=True))
+            name = f" ({of['reference']})" if "reference" in of else ""
+            where = tuple(of[column] for column in of_table)
+            remarks.setdefault(where, []).append(f"{words}{name}: in {count} seeds")
+    places = table[of_table].itertuples(index=False, name=None)
+    extra = ["; ".join(remarks.get(place, [])) for place in places]
+    notes = zip(table["note"], extra, strict=True)
+    return table.assign(note=["; ".join(filter(None, pair)) for pair in notes])
 
 
 def retraining_fidelity(fidelity: pd.DataFrame, gaps: Gaps = ()) -> pd.DataFrame:
