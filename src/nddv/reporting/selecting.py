@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_object_dtype, is_string_dtype
 
 from nddv.reporting.claims import PAPER, SCORED, Selection
 from nddv.reporting.frames import PROBLEM
@@ -103,9 +104,23 @@ def _reason(table: pd.DataFrame, found: pd.DataFrame, where: Mapping[str, Any], 
 
 
 def _any_of(cells: pd.Series, condition: Any, score: str) -> np.ndarray:
-    """Whether each cell is a value, or one of a list."""
-    equal = [_equal(cells, value, score) for value in _members(condition)]
-    return np.any([np.zeros(len(cells), dtype=bool), *equal], axis=0)
+    """Whether each cell is a value, or one of a list.
+
+    ``nddv`` is the score. A data set without encoder is that with any.
+    """
+    members = _members(condition)
+    numbers = [v for v in members if isinstance(v, int | float) and not isinstance(v, bool)]
+    words = {str(v) for v in members} - {str(v) for v in numbers}
+    if cells.name in SCORED and "nddv" in words:
+        words = words - {"nddv"} | {score}
+    text = cells if is_object_dtype(cells) or is_string_dtype(cells) else cells.astype(str)
+    equal: np.ndarray = text.isin(words).to_numpy()
+    if numbers:
+        equal = equal | np.isin(pd.to_numeric(cells, errors="coerce"), numbers)
+    if cells.name == "dataset":
+        plain = [word for word in words if "@" not in word]
+        equal = equal | text.str.split("@").str[0].isin(plain).to_numpy()
+    return equal
 
 
 def _members(condition: Any) -> list[Any]:
@@ -113,18 +128,6 @@ def _members(condition: Any) -> list[Any]:
     if not isinstance(condition, list):
         return [condition]
     return [value for member in condition for value in _members(member)]
-
-
-def _equal(cells: pd.Series, value: Any, score: str) -> np.ndarray:
-    """Whether each cell is a value; a data set without encoder is that with any."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return pd.to_numeric(cells, errors="coerce").to_numpy() == value
-    text = cells.astype(str)
-    if cells.name == "dataset" and "@" not in str(value):
-        text = text.str.split("@").str[0]  # partition fails where there are no cells
-    if cells.name in SCORED and value == "nddv":
-        value = score
-    return text.to_numpy() == str(value)
 
 
 def _absent(rows: pd.DataFrame, where: Mapping[str, Any], score: str) -> tuple[str, ...]:

@@ -194,7 +194,7 @@ def _cases(claim: Claim, tables: Tables, score: Score) -> list[Case]:
         for fixed in _fixed(check.left, check.per or {}, tables, method):
             case = _case(named, check, tables, fixed)
             cases.append(case)
-            wanted = fixed.get("dataset")
+            wanted = str(fixed.get("dataset", ""))
             if case.outcome != NOT_RUN or wanted not in claim.stand_ins:
                 continue
             per = {name: [value] for name, value in fixed.items()}
@@ -255,9 +255,15 @@ def _case(named: Mapping[str, Any], check: Check, tables: Tables, fixed: Mapping
         **named,
         case=label,
         outcome=compare(left, right, check.op, check.tolerance, check.within),
-        **{"left": left.value, "left_sd": left.sd, "left_whose": left.whose},
+        left=left.value,
+        left_sd=left.sd,
+        left_whose=left.whose,
         operator=check.op,
-        **{"right": right.value, "right_sd": right.sd, "right_whose": right.whose},
-        **{"times": check.times, "plus": check.plus, "tolerance": check.tolerance},
+        right=right.value,
+        right_sd=right.sd,
+        right_whose=right.whose,
+        times=check.times,
+        plus=check.plus,
+        tolerance=check.tolerance,
         notes=tuple(notes),
     )
