@@ -161,7 +161,7 @@ def test_a_written_table_says_what_its_numbers_are(name, written):
     numbers, text, _ = written(TABLES[name], table)
     assert TABLES[name].about in text
     assert "abc123" in text
-    assert "in the paper" in text
+    assert "the paper prints" in text
     assert "nan" not in text
     assert len(numbers) == len(table)
 

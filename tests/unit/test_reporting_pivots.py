@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 
 from nddv.reporting.catalogue.tables import TABLES, experiment_table
+from nddv.reporting.claims import SCORES
 from nddv.reporting.registry import Table
+from nddv.reporting.tables.datasets import dataset_table
 from nddv.reporting.writing import lay_out
 
 PROBLEM = {"dataset": "a", "n": 1000, "corruption": "clean"}
@@ -129,3 +131,51 @@ def test_printed_numbers_stand_in_brackets():
     assert [row[0] for row in text.rows] == ["0.500 [0.250]", "— [11.1]", "0.700"]
     assert [row[1] for row in text.rows] == ["1234", "11.1", "1.50"]  # three digits
     assert text.footnotes == ("About.", "In brackets: the number that the paper prints.")
+
+
+def test_cases_of_claims_have_scores_across():
+    row = {
+        **{"claim": "faster", "check": 1, "case": "a", "outcome": "holds", "method": "nddv-path"},
+        **{"left": 0.9, "left_sd": np.nan, "left_whose": np.nan, "operator": ">=", "right": 0.5},
+        **{"right_sd": np.nan, "right_whose": np.nan, "times": 1.0, "plus": 0.0, "tolerance": 0.0},
+        **{"stands_for": np.nan, "note": np.nan, "score": "paper"},
+    }
+    text = lay_out(
+        TABLES["claim_cases"],
+        pd.DataFrame(
+            [
+                row,
+                {**row, "score": "ours", "outcome": "fails", "left": 0.1},
+                {**row, "case": "tiny", "stands_for": "large", "outcome": "not run"},
+            ]
+        ),
+    )
+    assert text.columns[3:] == tuple(score.title for score in SCORES)
+    assert text.rows == (
+        *(
+            (
+                "faster",
+                "1",
+                "a",
+                "0.9, expected at least 0.5 ✓",
+                "",
+                "0.1, expected at least 0.5 ✗",
+            ),
+        ),
+        ("faster", "1", "tiny (for large)", "not run", "", ""),
+    )
+
+
+def test_data_sets_of_local_files_are_named():
+    summary = {
+        **{"title": "T", "data": "table", "rows": 9, "features": 2, "classes": 2, "minority": 0.5},
+        **{"group": "", "source": "x", "checksum": "none known", "notes": []},
+    }
+    kinds = {"mine": "local", "drawn": "generated", "yours": "local"}
+    summaries = [{**summary, "dataset": name, "kind": kind} for name, kind in kinds.items()]
+    published = pd.DataFrame(columns=["dataset", "encoder"])
+    result = dataset_table(summaries, [], published, [])
+    assert result.frame["dataset"].tolist() == list(kinds)
+    (note,) = result.notes
+    assert "NDDV_DATA names: mine, yours." in note
+    assert dataset_table(summaries[1:2], [], published, []).notes == ()
