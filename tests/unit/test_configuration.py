@@ -117,7 +117,11 @@ OWN = {"source": "csv", "path": "none.csv", "target": "y"}
             "sensitivity.grid.diffusoin[0]: unknown setting of NDDV 'diffusoin'; did you mean 'd",
         ),
         ({"curation": {"methods": ["lo"]}}, "curation.methods[0]: unknown method 'lo'; did you"),
-        ({"audits": {"controls": ["nddv-path"]}}, "audits.controls[0]: 'nddv-path' does not fit"),
+        ({"audits": {"methods": ["loo"]}}, "audits.methods: nddv-participation must be among them"),
+        (
+            {"audits": {"methods": ["nddv-participation", "forest-residual"]}},
+            "audits.methods: forest-residual is not for classes",
+        ),
         ({"audits": {"bridge": {"datasets": ["digit"]}}}, "audits.bridge.datasets[0]: unknown d"),
         ({"semivalues": {"datasets": ["digit"]}}, "semivalues.datasets[0]: unknown data set"),
         ({"semivalues": {"corruptions": ["clean"]}}, "semivalues.corruptions[0]: 'clean' leaves"),

@@ -167,7 +167,6 @@ def test_readouts_are_asked_of_the_problems_that_they_can_value(configuration):
     plan = Plan.of(configuration(wanted), ROOT)
     assert "nddv-residual" in plan.readouts_for("regression")
     assert "nddv-residual" not in plan.readouts_for("classification")
-    assert "nddv-residual" not in plan.audit_methods
     assert set(plan.readouts_for("classification")) <= set(plan.readouts_for("regression"))
 
 

@@ -70,7 +70,7 @@ MICRO = {
         },
     },
     "audits": {
-        "controls": ["small-loss"],
+        "methods": ["nddv-terminal", "nddv-path", "nddv-participation", "small-loss"],
         "marginals": {
             **{"datasets": ["2dplanes", "imagenet100@resnet50"], "n": 60},
             **{"coalitions": 60, "reliability": 1.0},

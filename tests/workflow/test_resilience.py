@@ -31,7 +31,7 @@ OVERLAY = {
     "seeds": [100],
     "methods": ["nddv-terminal", "nddv-path", "nddv-participation", "small-loss", "knn-shapley"],
     "audits": {
-        "controls": ["small-loss"],
+        "methods": ["nddv-terminal", "nddv-path", "nddv-participation", "small-loss"],
         "marginals": {
             **{"datasets": ["2dplanes"], "n": 60, "corruptions": ["label10"]},
             **{"coalitions": 3000, "reliability": 1.0},

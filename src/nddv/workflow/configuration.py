@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from nddv.methods.registry import (
 from nddv.methods.settings import EVALUATORS
 from nddv.methods.settings import schema as settings_schema
 from nddv.methods.signatures import LIBRARY, functions, parse
-from nddv.methods.variants import META_SIZE, Variant, split_variant
+from nddv.methods.variants import META_SIZE, NDDV_PREFIX, Variant, split_variant
 from nddv.problems.addresses import check_task, parse_corruption
 from nddv.problems.registry import check_name, split_name, task_of
 from nddv.support.schemas import ConfigurationError, check, fault
@@ -32,6 +32,7 @@ from nddv.support.wording import hint, pick
 from nddv.workflow.valuations import PROBLEM, grid_problems
 
 Config = Mapping[str, Any]
+CHOOSES_PAIRS = f"{NDDV_PREFIX}participation"
 REGISTRIES = ("datasets", "encoders", "settings")
 
 
@@ -55,8 +56,9 @@ def check_configuration(config: Config, root: str | Path) -> None:
     _check_tasks(config)
     _check_repetitions(config)
     _check_sizes(config)
-    for where, name in _named(config, "methods", "controls"):
+    for where, name in _named(config, "methods"):
         _at(where, _check_method, name, config, not where.startswith("timings."))
+    _at("audits.methods", _check_audited, config["audits"]["methods"])
     for where, names in _named(config, "without"):
         for name in names:
             _at(where, _check_method, name, config, True)
@@ -138,6 +140,15 @@ def _check_sizes(config: Config) -> None:
 
 
 # ------------------------------------------------------------------ methods
+
+
+def _check_audited(names: Sequence[str]) -> None:
+    """Audits are of classes; their pairs of points are chosen by the gaps of one readout."""
+    if CHOOSES_PAIRS not in names:
+        raise ValueError(f"{CHOOSES_PAIRS} must be among them: its gaps choose the pairs")
+    for name in names:
+        if CLASSIFICATION not in get_method(name).tasks:
+            raise ValueError(f"{name} is not for classes, which the audits have")
 
 
 def _check_method(name: str, config: Config, variants: bool) -> None:

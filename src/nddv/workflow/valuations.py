@@ -200,11 +200,10 @@ class Valuations:
         """What the configuration says of a method; all readouts of NDDV share one entry."""
         return dict(self.config["settings"].get(settings_key(method), {}))
 
-    @cached_property
+    @property
     def audit_methods(self) -> list[str]:
-        """The methods that the audits look at, on classes: NDDV's readouts and the controls."""
-        readouts = [n for n, m in METHODS.items() if is_nddv(n) and CLASSIFICATION in m.tasks]
-        return [*readouts, *self.config["audits"]["controls"]]
+        """The methods that the audits look at."""
+        return list(self.config["audits"]["methods"])
 
     @cached_property
     def grid_defaults(self) -> dict[str, dict[str, Any]]:
