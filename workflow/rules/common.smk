@@ -87,7 +87,9 @@ def method_sources(wildcards, *modules):
 def entry_sources(entry, *modules):
     """The code that makes a table or figure, and lays it out."""
     layout = getattr(entry, "layout", "").partition(":")[0].removeprefix("nddv.")
-    return source_hash(entry.module, "reporting.inputs", *modules, *filter(None, [layout]))
+    return source_hash(
+        entry.module, "reporting.inputs", *modules, *filter(None, [layout])
+    )
 
 
 def in_report(path):
