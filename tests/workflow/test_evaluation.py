@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from nddv.evaluation.ceiling import CEILING
 from nddv.replay.choices import REPLAY, TERMINAL, TRACIN
 from nddv.reporting.catalogue.figures import FIGURES
 
@@ -55,7 +56,7 @@ def test_tables_of_experiments_have_their_own_methods_and_variants(evaluated):
     rates = table(evaluated, "label_noise_rates")
     ours = rates[(rates["n"] == 60) & (rates["runs"] > 0)]
     assert set(ours["corruption"]) == {"label10", "label20"}
-    assert set(ours["method"]) == {"nddv-terminal", "nddv-path", "small-loss"}
+    assert set(ours["method"]) == {"nddv-terminal", "nddv-path", "small-loss", CEILING}
     structured = table(evaluated, "structured_noise_rates")
     assert (structured["method"] == "nddv-path:control=mlp").sum() == 1
     # without problems there are the paper's numbers, as gaps
@@ -97,7 +98,7 @@ def test_every_figure_of_the_parts_is_drawn(evaluated):
 def test_the_page_has_verdicts_figures_and_says_what_is_missing(evaluated):
     page = (evaluated.folder / "reports" / "index.html").read_text(encoding="utf-8")
     assert FIGURES["sensitivity"].title in page
-    assert "not made in this configuration" in page  # the audits
+    assert "Not made in this configuration" in page  # the audits
     assert str(evaluated.folder) not in page
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nddv.evaluation.ceiling import CEILING
 from nddv.values import load_values
 
 METHODS = [
@@ -21,8 +22,9 @@ METHODS = [
     "random",
 ]
 PROBLEM = "2dplanes/n60/label10"
-DATA_RULES = {"load_dataset", "make_problems"}
-VALUE_RULES = {"value_nddv", "value_baseline"}
+NDDV_RULES = {"value_nddv", "value_replayed"}
+VALUE_RULES = NDDV_RULES | {"value_baseline"}
+PROBLEM_RULES = {"make_problems", "evaluate_ceiling"}
 REPORT_RULES = {"table", "figure"}
 EVALUATION_RULES = {"evaluate_detection"} | REPORT_RULES
 
@@ -49,7 +51,7 @@ def test_every_method_leaves_values_and_a_record(finished, method, seed):
 def test_the_table_has_every_method_and_chance(finished):
     table = pd.read_csv(finished.folder / "reports" / "tables" / "detection_n60.csv")
     ours = table[table["n"] == 60].set_index("method")
-    assert list(ours.index) == [*METHODS, "chance", "chance-everything"]
+    assert list(ours.index) == [*METHODS, CEILING, "chance", "chance-everything"]
     assert (ours.loc[METHODS, "runs"] == 2).all()
     assert ours.loc[METHODS, "f1"].between(0, 1).all()
     assert ours.loc["chance", "f1"] == pytest.approx(0.1)
@@ -92,12 +94,12 @@ def test_a_second_run_does_nothing(finished):
         ("evaluation/detection.py", EVALUATION_RULES),
         ("evaluation/curation.py", set()),  # not a part that is asked for
         ("anatomy/kernels.py", set()),
-        ("dynamics/__init__.py", {"value_nddv"} | EVALUATION_RULES),
+        ("dynamics/__init__.py", NDDV_RULES | EVALUATION_RULES),
         ("dynamics/readouts.py", REPORT_RULES),  # titles, which nothing that computes reads
-        ("estimator/nddv.py", {"value_nddv"} | EVALUATION_RULES),
+        ("estimator/nddv.py", NDDV_RULES | EVALUATION_RULES),
         ("baselines/neighbours.py", {"value_baseline"} | EVALUATION_RULES),
-        ("problems/corruption.py", {"make_problems"} | VALUE_RULES | EVALUATION_RULES),
-        ("problems/readers.py", DATA_RULES | VALUE_RULES | EVALUATION_RULES),
+        ("problems/corruption.py", PROBLEM_RULES | VALUE_RULES | EVALUATION_RULES),
+        ("problems/readers.py", {"load_dataset"} | PROBLEM_RULES | VALUE_RULES | EVALUATION_RULES),
         ("problems/encoders/text.py", set()),  # a table is not encoded
     ],
 )
@@ -116,14 +118,14 @@ def test_a_changed_setting_reruns_its_method_only(project):
     assert project.planned(overlay={"settings": settings}) == set()
     assert project.planned(
         overlay={"settings": {"nddv": {"epochs": 3}, "knn-shapley": {"k": 3}}}
-    ) == ({"value_nddv"} | EVALUATION_RULES)
+    ) == (NDDV_RULES | EVALUATION_RULES)
 
 
 def test_values_made_again_are_the_same(project):
     folder = project.folder / "results" / "values" / PROBLEM / "seed101"
     before = {path.name: load_values(path).values for path in folder.glob("*.npz")}
     shutil.rmtree(folder)
-    project.snakemake("--forcerun", "value_nddv", "value_baseline")
+    project.snakemake("--forcerun", *VALUE_RULES)
     assert set(before) == {f"{method}.npz" for method in METHODS}
     for name, values in before.items():
         np.testing.assert_array_equal(load_values(folder / name).values, values)
