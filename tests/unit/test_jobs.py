@@ -52,7 +52,8 @@ def test_a_job_that_is_terminated_removes_its_temporary_file_and_logs_it(tmp_pat
 @pytest.mark.parametrize(("granted", "seen"), [({"gpu": 0}, ""), ({"gpu": 1}, "3"), ({}, "3")])
 def test_gpus_are_hidden_from_a_job_that_was_granted_none(monkeypatch, tmp_path, granted, seen):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
-    with job(SimpleNamespace(log=[str(tmp_path / "a.log")], resources=granted)):
+    log, files = [str(tmp_path / "a.log")], {"input": [], "output": []}
+    with job(SimpleNamespace(rule="a", log=log, resources=granted, **files)):
         os.write(2, b"said")
         assert os.environ["CUDA_VISIBLE_DEVICES"] == seen
     assert "said" in (tmp_path / "a.log").read_text()

@@ -1,4 +1,4 @@
-"""Run as a job of the workflow: with a log, an orderly end, and a GPU only if one was granted."""
+"""Run as a job of the workflow: with a log, an orderly end, checked files, and a GPU if granted."""
 
 from __future__ import annotations
 
@@ -76,8 +76,16 @@ def use_threads(count: int) -> None:
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[None]:
-    """Run the block as a job of Snakemake: with its log, and no GPU unless it was granted one."""
-    with log_to(snakemake.log[0]):
+    """Run the block as a job of Snakemake: with its log, and no GPU unless it was granted one.
+
+    Its inputs are compared with their checksums before the block runs, and its outputs get theirs.
+    """
+    # Late: timings are measured again when this file changes, and need not be for another check.
+    from nddv.support.integrity import checked_files
+
+    log = str(snakemake.log[0])
+    with log_to(log):
         if snakemake.resources.get("gpu") == 0:  # a rule that uses one, where none is given
             hide_gpus()
-        yield
+        with checked_files(snakemake.input, snakemake.output, snakemake.rule, log):
+            yield
