@@ -11,9 +11,13 @@ READY := $(VENV)/.ready
 OPENDATAVAL := $(VENV)/.opendataval
 EXTRAS := workflow,encode,cleanlab,dev
 LOCK := requirements.lock
+# the same versions, with checksums of their files
+HASHES := requirements.hashes
 # the versions that were tested; the newest that pyproject.toml allows with  make environment LOCKED=
 LOCKED ?= 1
 CONSTRAINT := $(if $(LOCKED),--constraint $(LOCK))
+# uv checks the checksums that a constraint has; pip would want one of everything
+HASHED := $(if $(LOCKED),--constraint $(HASHES))
 UV ?= $(shell command -v uv 2>/dev/null)
 # the first interpreter that really starts and is new enough
 PYTHON ?= $(shell for p in python3 python python3.11 python3.12 python3.13; do \
@@ -62,7 +66,7 @@ $(READY): pyproject.toml $(if $(LOCKED),$(LOCK))
 	@if [ -n "$(UV)" ]; then \
 		echo "Building $(VENV) with uv ..."; \
 		"$(UV)" venv --quiet --seed --python "$(PYTHON)" $(VENV) && \
-		"$(UV)" pip install --quiet --python $(BIN)/python $(CONSTRAINT) --editable '.[$(EXTRAS)]' || { \
+		"$(UV)" pip install --quiet --python $(BIN)/python $(HASHED) --editable '.[$(EXTRAS)]' || { \
 		echo "uv failed (message above). With pip instead: make UV= ..." >&2; exit 1; }; \
 	else \
 		echo "Building $(VENV) with pip (a few minutes; with uv on the PATH it is much quicker) ..."; \
@@ -73,12 +77,14 @@ $(READY): pyproject.toml $(if $(LOCKED),$(LOCK))
 
 # Versions that are locked stay unless they have to change; for the newest, delete the file first. torch is pinned in
 # pyproject.toml and left out, since its builds have versions of their own, and so is what only its CUDA builds need.
-lock: ## write the versions of all dependencies to requirements.lock (needs uv)
+lock: ## write the versions of all dependencies to requirements.lock, checksums to requirements.hashes (needs uv)
 	@if [ -z "$(UV)" ]; then echo "make lock needs uv on the PATH" >&2; exit 1; fi
 	@"$(UV)" pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --all-extras \
 		--no-emit-package torch --no-annotate --custom-compile-command 'make lock' --output-file $(LOCK) pyproject.toml
 	@grep -Ev '^(cuda|nvidia)-|^triton==' $(LOCK) > $(LOCK).new
 	@mv $(LOCK).new $(LOCK)
+	@"$(UV)" pip compile --quiet --universal --python-version 3.11 --no-deps --generate-hashes --no-annotate \
+		--custom-compile-command 'make lock' --output-file $(HASHES) $(LOCK)
 
 reproduce: $(READY) ## the quick part of the embedded configuration: detection, and the verdicts that follow from it
 	$(SNAKEMAKE) --configfile $(EMBEDDED) config/quick.yaml --directory $(QUICK)
@@ -98,7 +104,8 @@ timings: $(READY) ## the paper's run-time experiments up to a million points (an
 
 # a run in another folder:  make verify RUN=results/quick
 RUN ?= .
-verify: $(READY) ## compare the tables of a run with the committed ones: which numbers differ by more than the spread
+verify: $(READY) ## look for damaged files of a run, and compare its tables with the committed ones, within the spread
+	$(BIN)/python -m nddv.support.integrity $(RUN)
 	$(BIN)/python -m nddv.reporting.verify $(RUN)
 
 unlock: $(READY) ## after a run was killed: remove the locks that it left

@@ -1,4 +1,7 @@
-"""requirements.lock: one version of everything that the package and its extras need, no more."""
+"""requirements.lock: one version of everything that the package and its extras need, no more.
+
+requirements.hashes: the checksums of their files.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +67,18 @@ def test_every_line_is_one_version():
     text = (ROOT / "requirements.lock").read_text()
     assert "://" not in text
     assert "--" not in text
+
+
+def test_every_locked_version_has_checksums_and_nothing_else_has():
+    text = (ROOT / "requirements.hashes").read_text()
+    assert "://" not in text
+    entries = re.split(r"\n(?=[^ #])", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).rstrip())
+    lines = [re.split(r" \\\n    ", entry) for entry in entries]
+    assert [Requirement(line[0]) for line in lines] == read_lock()
+    for name, *hashes in lines:
+        assert hashes, name
+        assert len(set(hashes)) == len(hashes), name
+        assert [one for one in hashes if not re.fullmatch("--hash=sha256:[0-9a-f]{64}", one)] == []
 
 
 def test_locked_versions_are_within_the_bounds_of_the_package():

@@ -95,9 +95,10 @@ def test_the_environment_is_built_only_when_a_file_that_decides_it_is_newer(tmp_
 
 
 @needs_make
-def test_both_installers_are_told_the_locked_versions():
-    usual = make("-n", "-B", "environment")
-    assert usual.count("--constraint requirements.lock --editable '.[workflow,encode,dev]'") == 2
+def test_both_installers_are_told_the_locked_versions_and_uv_their_checksums():
+    usual = make("-n", "-B", "environment", "EXTRAS=workflow")
+    uv, pip = re.findall(r"pip install .* --constraint (\S+) --editable '\.\[workflow\]'", usual)
+    assert (uv, pip) == ("requirements.hashes", "requirements.lock")
     assert "--constraint" not in make("-n", "-B", "environment", "LOCKED=")
 
 

@@ -53,6 +53,9 @@ TARGETS = [
 
 KILLS = 20
 
+# What says how a run went, not what came out of it.
+ASIDE = tuple(f"results/{name}/" for name in ("logs", "benchmarks", "checksums"))
+
 # What a run took, which is another in every run; all else must be the same.
 COSTS = {"seconds", "seconds_sd", "fit_seconds", "peak_memory_mb", "fits"}
 COST_SENTENCE = re.compile(
@@ -62,12 +65,12 @@ COST_SENTENCE = re.compile(
 
 
 def results(project) -> dict[str, object]:
-    """All that was made, by its path, without what it cost; logs and benchmarks are left out."""
+    """All that was made, by its path, without what it cost; logs and the like are left out."""
     made = {}
     for folder in ("results", "reports"):
         for path in sorted((project.folder / folder).rglob("*")):
             name = path.relative_to(project.folder).as_posix()
-            if path.is_file() and not name.startswith(("results/logs/", "results/benchmarks/")):
+            if path.is_file() and not name.startswith(ASIDE):
                 made[name] = content(path)
     return made
 
@@ -112,7 +115,9 @@ def versions_of_files(project) -> set[tuple[str, int]]:
     """The files of jobs, finished or running, with their times; they come and go meanwhile."""
     found = set()
     for folder in ("results", "reports"):
-        for parent, _, names in os.walk(project.folder / folder):
+        for parent, folders, names in os.walk(project.folder / folder):
+            if "checksums" in folders:
+                folders.remove("checksums")
             for name in names:
                 with suppress(FileNotFoundError):
                     path = Path(parent, name)
@@ -226,7 +231,7 @@ def test_a_full_disk_is_said_and_nothing_half_written_is_left(fresh, private_mou
         "results/data/2dplanes/features.npy could not be written (No space left on device): "
         "make room there, or write elsewhere, and run again"
     ) in text
-    assert [name for name in left if not re.match("results/(logs|benchmarks)/", name)] == [
+    assert [name for name in left if not name.startswith(ASIDE)] == [
         "results/data/2dplanes/files.json"
     ]
 
@@ -239,15 +244,52 @@ def test_a_read_only_folder_is_refused_before_any_job(fresh, private_mounts):
     assert left == []
 
 
-def test_a_damaged_problem_is_named_with_the_remedy_which_works(undisturbed, tmp_path):
-    project = replace(undisturbed, folder=tmp_path / "project")
-    shutil.copytree(undisturbed.folder, project.folder)
+def copy_of(project, folder: Path):
+    shutil.copytree(project.folder, folder)
+    return replace(project, folder=folder)
+
+
+def flip_bit(path: Path, where: int) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(whole[:where] + bytes([whole[where] ^ 1]) + whole[where + 1 :])
+
+
+def test_a_flipped_bit_is_refused_before_any_work_with_the_remedy_which_works(
+    undisturbed, tmp_path
+):
+    project = copy_of(undisturbed, tmp_path / "project")
     before = results(project)
+    features = project.folder / "results" / "data" / "2dplanes" / "features.npy"
+    flip_bit(features, 5000)  # of a number, which stays one
+    refused = project.snakemake(KNN, overlay=OVERLAY, check=False)
+    assert refused.returncode != 0
+    assert (
+        "DamagedError: results/data/2dplanes/features.npy is damaged: its bytes are not those that "
+        "load_dataset wrote (log: results/logs/load_dataset/2dplanes.log); "
+        "delete it and give the same command again\n"
+    ) in refused.stdout
+    features.unlink()
+    project.snakemake(KNN, overlay=OVERLAY)
+    assert_same(results(project), before)
+    checked = subprocess.run(
+        [project.python, "-m", "nddv.support.integrity", str(project.folder)],
+        **{"capture_output": True, "text": True, "check": True},
+    )
+    assert re.search(r" \d\d+ files with a checksum .* 0 damaged; 0 without", checked.stdout)
+
+
+def test_a_damaged_problem_of_an_older_version_is_named_with_the_remedy_which_works(
+    undisturbed, tmp_path
+):
+    """It has no checksums, but archives have some of their own."""
+    project = copy_of(undisturbed, tmp_path / "project")
+    before = results(project)
+    shutil.rmtree(project.folder / "results" / "checksums")
     damaged = project.folder / "results" / "problems" / ADDRESS / "seed100" / "problem.npz"
-    whole = damaged.read_bytes()
-    damaged.write_bytes(whole[:300] + bytes([whole[300] ^ 1]) + whole[301:])  # among X_train
+    flip_bit(damaged, 300)  # among X_train
     failed = project.snakemake(KNN, overlay=OVERLAY, check=False)
     assert failed.returncode != 0
+    assert f"no checksum is known of {damaged.relative_to(project.folder)}: not" in failed.stdout
     assert "seed100/problem.npz is not a readable .npz file of plain arrays" in failed.stdout
     assert "; delete it and run again" in failed.stdout
     damaged.unlink()
