@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ from nddv.support import integrity
 from nddv.support.integrity import DamagedError, main
 from nddv.support.jobs import job
 
+ROOT = Path(__file__).resolve().parents[2]
 FEATURES = "results/data/planes/features.npy"
 KEPT = Path("results/checksums/data/planes/features.npy.json")
 LOG = "results/logs/load_dataset/planes.log"
@@ -186,3 +188,13 @@ def test_all_results_of_a_run_are_checked_by_one_command(capsys, monkeypatch, tm
 def test_a_run_of_an_older_version_has_nothing_to_check(capsys):
     assert main([]) == 0
     assert "results: 0 files with a checksum (0.0 MB), 0 damaged" in capsys.readouterr().out
+
+
+def test_every_script_of_the_workflow_works_as_such_a_job():
+    scripts = sorted((ROOT / "workflow" / "scripts").glob("*.py"))
+    assert len(scripts) > 20
+    for script in scripts:
+        *before, last = ast.parse(script.read_text()).body
+        assert ast.unparse(last).startswith("with job(snakemake):"), script.name
+        kinds = (ast.Import, ast.ImportFrom, ast.Expr)  # nothing is read outside of the block
+        assert all(isinstance(node, kinds) for node in before), script.name
