@@ -259,6 +259,8 @@ def test_a_flipped_bit_is_refused_before_any_work_with_the_remedy_which_works(
 ):
     project = copy_of(undisturbed, tmp_path / "project")
     before = results(project)
+    (project.folder / KNN).unlink()
+    shutil.rmtree(project.folder / "results" / "problems")  # the features are needed again
     features = project.folder / "results" / "data" / "2dplanes" / "features.npy"
     flip_bit(features, 5000)  # of a number, which stays one
     refused = project.snakemake(KNN, overlay=OVERLAY, check=False)
