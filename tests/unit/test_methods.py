@@ -105,8 +105,16 @@ def test_settings_have_meanings_and_defaults_that_they_may_have(name):
 
 
 def test_a_game_brings_its_settings():
-    assert set(defaults("loo")) == {"C", "utility", "cache", "device", "dtype"}
-    assert set(defaults("cs-shapley")) == {"C", "device", "dtype", "num_samples", "normalise"}
+    assert set(defaults("loo")) == {
+        *("C", "utility", "cache", "device", "dtype"),
+        "predicted",
+    }
+    assert set(defaults("cs-shapley")) == {
+        *("C", "step", "device", "dtype"),
+        *("num_samples", "normalise"),
+    }
+    assert "step" in defaults("data-shapley")
+    assert "step" not in defaults("volume-shapley")  # volumes are not fitted
     assert defaults("singular-lava") == defaults("lava")
     assert defaults("odv:DataBanzhaf") == {}
 

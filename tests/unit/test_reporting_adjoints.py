@@ -25,7 +25,7 @@ def test_the_largest_ratio_of_all_seeds_and_what_has_none(written):
     numbers, markdown, _ = written(ENTRY, table)
     lines = markdown.splitlines()
     paper = "NDDV, terminal (the paper's score)"
-    assert f"| 2dplanes | 1000 | label10 | {paper} | 4.250 | 1.50, 4.25 |  |" in lines
-    assert "| 2dplanes | 1000 | label10 | NDDV, path-integrated | 2.500 | 2.50 |  |" in lines
+    assert f"| 2dplanes | 1000 | label10 | {paper} | 4.25 | 1.50, 4.25 |  |" in lines
+    assert "| 2dplanes | 1000 | label10 | NDDV, path-integrated | 2.50 | 2.50 |  |" in lines
     assert f"| bbc@minilm | 1000 | label10 | {paper} | — |  | NoValues: flat |" in lines
     assert numbers["largest_ratio"].isna().tolist() == [False, False, False, True]

@@ -196,7 +196,7 @@ def test_rows_are_in_order_and_written(timings, published, written):
     assert stored["config"].unique().tolist() == ["abc123"]
     assert "seeds" not in stored
     assert stored["n"].dtype.kind == "i"
-    assert "| 10000 | 500 | fixed | KNN-Shapley | 2 | 0.100 ± 0.014 | 366 | 0.01 | 3.8 |" in text
+    assert "| 10000 | 500 | fixed | KNN-Shapley | 2 | 0.100 ± 0.014 [366] | 0.01 [3.8] |" in text
     assert "Threads: 4. Configuration abc123." in text
     assert "measured or extrapolated" not in text
     assert "released code" in text
