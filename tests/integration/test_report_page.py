@@ -66,6 +66,16 @@ frame.src = "PAGE";
 """
 
 
+class Inputs(list):
+    """The inputs of a job: files one after the other, and by name."""
+
+    def __init__(self, **named):
+        lists = (files if isinstance(files, list) else [files] for files in named.values())
+        super().__init__(str(file) for files in lists for file in files)
+        self.get = named.get
+        self.__dict__.update(named)
+
+
 @pytest.fixture(scope="module")
 def browse(tmp_path_factory):
     """A function that opens a page at a width: what is seen, and what the console says."""
@@ -170,11 +180,12 @@ def page(tmp_path_factory):
     }
     provenance = {"config": "0" * 40, "seeds": [100]}
     snakemake = SimpleNamespace(
-        input=SimpleNamespace(**inputs, get=inputs.get),
+        input=Inputs(**inputs),
         params=SimpleNamespace(entries={"wide": entry}, provenance=provenance),
         output=[reports / "index.html"],
         log=[reports / "page.log"],
         resources={},
+        rule="report_page",
     )
     script = str(ROOT / "workflow/scripts/report_page.py")
     runpy.run_path(script, init_globals={"snakemake": snakemake})
