@@ -6,15 +6,13 @@ estimating uncertainty in dataset labels", JAIR 70. Written from the paper; clea
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
 
-from nddv.baselines.out_of_fold import out_of_fold, stratified_folds
-from nddv.support.settings import Count, Positive, checked, whole
-from nddv.values import NoValues, Values
+from nddv.baselines.out_of_fold import boosting_probabilities
+from nddv.values import Values
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -23,17 +21,8 @@ NONE = -1
 """In place of a class: a point that is confident of none."""
 
 
-@checked
 def boosting_confident(
-    X: NDArray[np.floating],
-    y: Codes,
-    rng: np.random.Generator,
-    *,
-    folds: Annotated[int, whole(2)] = 5,
-    learning_rate: Positive = 0.1,
-    max_leaf_nodes: Annotated[int, whole(2)] = 31,
-    min_samples_leaf: Count = 20,
-    max_iter: Count = 100,
+    X: NDArray[np.floating], y: Codes, rng: np.random.Generator, **trees: Any
 ) -> Values:
     """Confident learning with the probabilities out of fold of the method ``boosting``.
 
@@ -44,36 +33,15 @@ def boosting_confident(
     Parameters
     ----------
     X, y : (n, d) features and (n,) classes.
-    folds : parts of the points, with all classes in each as far as possible.
-    learning_rate : of scikit-learn's ``HistGradientBoostingClassifier``.
-    max_leaf_nodes : leaves of a tree at most.
-    min_samples_leaf : points of a leaf at least.
-    max_iter : trees of each class at most.
+    trees : as in :func:`nddv.baselines.out_of_fold.boosting_probabilities`.
 
     Returns
     -------
     Values from −3 to 1, below −1 where the confident joint says that the label is wrong.
     """
-    classes, labels = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise NoValues("confident learning needs at least two classes")
-    state = int(rng.integers(2**31))  # first, as `boosting` draws it: the same fits for a seed
-
-    def model(fitted: Codes) -> HistGradientBoostingClassifier:
-        # points to stop by are drawn by class, which a class of one point makes impossible
-        alone = (np.bincount(fitted) == 1).any()
-        return HistGradientBoostingClassifier(
-            learning_rate=learning_rate,
-            max_leaf_nodes=max_leaf_nodes,
-            min_samples_leaf=min_samples_leaf,
-            max_iter=max_iter,
-            early_stopping=False if alone else "auto",
-            random_state=state,
-        )
-
-    parts = stratified_folds(labels, folds, rng)
-    probabilities = out_of_fold(np.asarray(X, dtype=np.float64), labels, parts, model)
-    joint = confident_joint(labels, confident_classes(probabilities, labels), len(classes))
+    probabilities, labels, folds = boosting_probabilities(X, y, rng, **trees)
+    confident = confident_classes(probabilities, labels)
+    joint = confident_joint(labels, confident, probabilities.shape[1])
     record = {"fits": folds, "joint": joint.tolist()}
     return Values(confident_ranks(probabilities, labels), record=record)
 

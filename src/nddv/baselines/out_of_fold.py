@@ -8,7 +8,7 @@ was fitted to the other folds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,38 @@ Model = Callable[[NDArray[np.int64]], Any]
 """A new classifier for the labels that it will be fitted to."""
 
 
-@checked
+class OutOfFold(NamedTuple):
+    """What models say of points that they have not seen.
+
+    probabilities : (n, classes), in the order of the classes.
+    labels : (n,) places of the labels in that order.
+    folds : models.
+    """
+
+    probabilities: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    folds: int
+
+
 def boosting(
+    X: NDArray[np.floating], y: NDArray[np.int64], rng: np.random.Generator, **trees: Any
+) -> Values:
+    """Log-probability of each label out of fold, by gradient boosting with scikit-learn's defaults.
+
+    Parameters
+    ----------
+    X, y : (n, d) features and (n,) classes.
+    trees : as in :func:`boosting_probabilities`.
+
+    Returns
+    -------
+    Values of at most 0.
+    """
+    return _values(*boosting_probabilities(X, y, rng, **trees))
+
+
+@checked
+def boosting_probabilities(
     X: NDArray[np.floating],
     y: NDArray[np.int64],
     rng: np.random.Generator,
@@ -33,8 +63,8 @@ def boosting(
     max_leaf_nodes: Annotated[int, whole(2)] = 31,
     min_samples_leaf: Count = 20,
     max_iter: Count = 100,
-) -> Values:
-    """Log-probability of each label out of fold, by gradient boosting with scikit-learn's defaults.
+) -> OutOfFold:
+    """Class probabilities out of fold, by gradient boosting with scikit-learn's defaults.
 
     As by default there, a fit to more than 10,000 points stops early, by a tenth of them that it
     holds out.
@@ -47,10 +77,6 @@ def boosting(
     max_leaf_nodes : leaves of a tree at most.
     min_samples_leaf : points of a leaf at least.
     max_iter : trees of each class at most.
-
-    Returns
-    -------
-    Values of at most 0.
     """
     state = int(rng.integers(2**31))
 
@@ -66,7 +92,7 @@ def boosting(
             random_state=state,
         )
 
-    return _values(X, y, rng, folds, model)
+    return class_probabilities(X, y, rng, folds, model)
 
 
 @checked
@@ -104,7 +130,7 @@ def boosting_slow(
             random_state=0,  # nothing is drawn, but for the bins of more than 200,000 points
         )
 
-    return _values(X, y, rng, folds, model)
+    return _values(*class_probabilities(X, y, rng, folds, model))
 
 
 @checked
@@ -125,24 +151,47 @@ def logistic_out_of_fold(
     C : inverse strength of the L2 penalty of scikit-learn's ``LogisticRegression``.
     max_iter : iteration limit of its solver.
     """
-    return _values(X, y, rng, folds, lambda _: LogisticRegression(C=C, max_iter=max_iter))
+    return _values(*logistic_probabilities(X, y, rng, folds=folds, C=C, max_iter=max_iter))
 
 
-def _values(
+def logistic_probabilities(
+    X: NDArray[np.floating],
+    y: NDArray[np.int64],
+    rng: np.random.Generator,
+    *,
+    folds: int,
+    C: float,
+    max_iter: int,
+) -> OutOfFold:
+    """Class probabilities out of fold, by scikit-learn's ``LogisticRegression``."""
+
+    def model(_: NDArray[np.int64]) -> LogisticRegression:
+        return LogisticRegression(C=C, max_iter=max_iter)
+
+    return class_probabilities(X, y, rng, folds, model)
+
+
+def _values(probabilities: NDArray[np.float64], labels: NDArray[np.int64], folds: int) -> Values:
+    """Log-probabilities of the labels out of fold, as far down as a float64 has probabilities."""
+    own = probabilities[np.arange(len(labels)), labels]
+    return Values(np.log(np.maximum(own, np.finfo(np.float64).tiny)), record={"fits": folds})
+
+
+def class_probabilities(
     X: NDArray[np.floating],
     y: NDArray[np.int64],
     rng: np.random.Generator,
     folds: int,
     model: Model,
-) -> Values:
-    """Log-probabilities of the labels out of fold, as far down as a float64 has probabilities."""
+) -> OutOfFold:
+    """Class probabilities of each point by a model of the points of the other folds."""
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise NoValues("values out of fold need at least two classes")
     parts = stratified_folds(labels, folds, rng)
-    probabilities = out_of_fold(np.asarray(X, dtype=np.float64), labels, parts, model)
-    own = probabilities[np.arange(len(labels)), labels]
-    return Values(np.log(np.maximum(own, np.finfo(np.float64).tiny)), record={"fits": folds})
+    return OutOfFold(
+        out_of_fold(np.asarray(X, dtype=np.float64), labels, parts, model), labels, folds
+    )
 
 
 def stratified_folds(

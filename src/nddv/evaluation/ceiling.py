@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from nddv.problems.formulas import planes_mean
 from nddv.problems.problem import Problem, Truth
 from nddv.problems.tables import Table
 
@@ -27,19 +28,13 @@ BELOW = "P"
 Floats = NDArray[np.float64]
 
 
-def planes(X: Floats) -> Floats:
-    """The mean target (rows,) of ``2dplanes`` at x1..x10, (rows, 10); the noise is N(0, 1)."""
-    upper, lower = 3 + X[:, 1:4] @ [3.0, 2.0, 1.0], -3 + X[:, 4:7] @ [3.0, 2.0, 1.0]
-    return np.where(X[:, 0] > 0, upper, lower)
-
-
-def friedman(X: Floats) -> Floats:
+def friedman_mean(X: Floats) -> Floats:
     """The mean target (rows,) of ``fire`` at X1..X10, (rows, 10); the noise is N(0, 1)."""
     wave = 10 * np.sin(np.pi * X[:, 0] * X[:, 1])
     return np.asarray(wave + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4])
 
 
-MEANS: dict[str, Callable[[Floats], Floats]] = {"2dplanes": planes, "fire": friedman}
+MEANS: dict[str, Callable[[Floats], Floats]] = {"2dplanes": planes_mean, "fire": friedman_mean}
 
 
 def class_probabilities(table: Table) -> Floats:

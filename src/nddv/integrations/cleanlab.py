@@ -12,9 +12,8 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 
-from nddv.baselines.out_of_fold import out_of_fold, stratified_folds
+from nddv.baselines.out_of_fold import logistic_probabilities
 from nddv.support.settings import Count, Positive, checked, whole
 from nddv.values import NoValues, Values
 
@@ -57,15 +56,9 @@ def run_cleanlab(
         cleanlab, rank = import_module("cleanlab"), import_module("cleanlab.rank")
     except ImportError as error:
         raise NoValues(HOW_TO_INSTALL.format(error=error)) from error
-    classes, labels = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise NoValues("values out of fold need at least two classes")
-    parts = stratified_folds(labels, folds, rng)
-
-    def model(_: NDArray[np.int64]) -> LogisticRegression:
-        return LogisticRegression(C=C, max_iter=max_iter)
-
-    probabilities = out_of_fold(np.asarray(X, dtype=np.float64), labels, parts, model)
+    probabilities, labels, _ = logistic_probabilities(
+        X, y, rng, folds=folds, C=C, max_iter=max_iter
+    )
     scores = rank.get_label_quality_scores(labels, probabilities, method=evaluator)
     record = {"fits": folds, "cleanlab": cleanlab.__version__}
     return Values(np.asarray(scores, dtype=np.float64), record=record)

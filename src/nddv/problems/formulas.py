@@ -31,10 +31,15 @@ def two_d_planes(rows: int, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     X = rng.integers(-1, 2, size=(rows, 10)).astype(np.float64)
     X[:, 0] = rng.choice([-1.0, 1.0], size=rows)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(1, 11)])
+    return frame.assign(y=planes_mean(X) + rng.normal(size=rows))
+
+
+def planes_mean(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean target (rows,) of ``2dplanes`` at x1..x10, (rows, 10)."""
     upper = 3 + X[:, 1:4] @ [3.0, 2.0, 1.0]
     lower = -3 + X[:, 4:7] @ [3.0, 2.0, 1.0]
-    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(1, 11)])
-    return frame.assign(y=np.where(X[:, 0] > 0, upper, lower) + rng.normal(size=rows))
+    return np.where(X[:, 0] > 0, upper, lower)
 
 
 def friedman(rows: int, seed: int) -> pd.DataFrame:
