@@ -52,7 +52,8 @@ SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
 QUICK := results/quick
 
-.PHONY: help environment lock reproduce full complete timings verify test lint format settings unlock bench opendataval clean distclean
+.PHONY: help environment lock reproduce full complete timings verify test lint format settings unlock bench opendataval
+.PHONY: clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile

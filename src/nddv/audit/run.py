@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nddv.audit.bounds import UTILITY_RANGES
 from nddv.audit.bridge import bridge_budget
 from nddv.audit.certificates import BOUNDS, certify
+from nddv.audit.choices import PARTICIPATION
 from nddv.audit.datamodelling import linear_datamodelling
 from nddv.audit.errors import ZERO, error_terms, gap_quantiles, scale_factor
 from nddv.audit.laws import semivalue
@@ -28,9 +29,6 @@ from nddv.methods.valuation import fit_nddv, logistic_game
 from nddv.methods.variants import NDDV_PREFIX
 from nddv.problems.problem import Problem
 from nddv.values import Values
-
-PARTICIPATION = "nddv-participation"
-"""The readout whose gaps stratify the pairs, and that leave-one-out retraining checks."""
 
 NO_SCALE = "no positive factor fits"
 

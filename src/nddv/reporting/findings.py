@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from nddv.audit.choices import PARTICIPATION
 from nddv.audit.estimators import PUBLISHED, TWO_LEVEL
 from nddv.methods.registry import get_method
 from nddv.methods.variants import is_nddv
@@ -30,7 +31,7 @@ from nddv.reporting.titles import CHANCE, title_of
 MOST = 5  # findings on a page
 MOST_ROWS = 14  # of a picture
 
-PAPER_SCORE, PATH, PARTICIPATION = PAPER.method, "nddv-path", "nddv-participation"
+PAPER_SCORE, PATH = PAPER.method, "nddv-path"
 STRENGTH = {0.9: "almost perfectly", 0.7: "strongly", 0.4: "moderately", 0.2: "weakly"}
 
 Words = tuple[dict[str, str], Dots]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nddv.audit.choices import PARTICIPATION
 from nddv.dynamics.readouts import CLASSIFICATION
 from nddv.methods.registry import (
     CLEANLAB_PREFIX,
@@ -24,7 +25,7 @@ from nddv.methods.registry import (
 from nddv.methods.settings import EVALUATORS
 from nddv.methods.settings import schema as settings_schema
 from nddv.methods.signatures import LIBRARY, functions, parse
-from nddv.methods.variants import META_SIZE, NDDV_PREFIX, Variant, split_variant
+from nddv.methods.variants import META_SIZE, Variant, split_variant
 from nddv.problems.addresses import check_task, parse_corruption
 from nddv.problems.registry import check_name, split_name, task_of
 from nddv.support.schemas import ConfigurationError, check, fault
@@ -32,7 +33,6 @@ from nddv.support.wording import hint, pick
 from nddv.workflow.valuations import PROBLEM, grid_problems
 
 Config = Mapping[str, Any]
-CHOOSES_PAIRS = f"{NDDV_PREFIX}participation"
 REGISTRIES = ("datasets", "encoders", "settings")
 
 
@@ -144,8 +144,8 @@ def _check_sizes(config: Config) -> None:
 
 def _check_audited(names: Sequence[str]) -> None:
     """Audits are of classes; their pairs of points are chosen by the gaps of one readout."""
-    if CHOOSES_PAIRS not in names:
-        raise ValueError(f"{CHOOSES_PAIRS} must be among them: its gaps choose the pairs")
+    if PARTICIPATION not in names:
+        raise ValueError(f"{PARTICIPATION} must be among them: its gaps choose the pairs")
     for name in names:
         if CLASSIFICATION not in get_method(name).tasks:
             raise ValueError(f"{name} is not for classes, which the audits have")

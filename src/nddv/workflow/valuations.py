@@ -26,8 +26,8 @@ OF_LEARNED_WEIGHTS = "meta_"
 """How the settings of learned weights, and of the data that they are learned on, begin."""
 
 Problem = Mapping[str, Any]
-"""``dataset``, ``n``, ``corruption``; perhaps its own ``methods`` and ``why`` no others, methods
-that it is ``without``, each with the reason, and ``resample``."""
+"""``dataset``, ``n``, ``corruption``; perhaps its own ``methods``, with the reason ``why`` there
+are no others; methods that it is ``without``, each with its reason; and ``resample``."""
 
 Gap = Mapping[str, Any]
 """What cannot be run: a problem, perhaps a ``method`` of it, and the ``reason``."""

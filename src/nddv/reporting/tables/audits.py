@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from nddv.audit.choices import PARTICIPATION
 from nddv.audit.errors import normalised
 from nddv.audit.ranks import LEAST_RELIABILITY
 from nddv.reporting.frames import PROBLEM, Gaps, completed, over_seeds, widened
@@ -59,7 +60,7 @@ def value_gaps(
     terms = normalised(errors, TERMS)
     for (readout, scale), of_readout in terms.groupby(["readout", "scale"], sort=False):
         name = "envelope_" + str(readout).removeprefix("nddv-")
-        name += "_raw" if (readout, scale) == ("nddv-participation", "raw") else ""
+        name += "_raw" if (readout, scale) == (PARTICIPATION, "raw") else ""
         envelope = over_seeds(of_readout.rename(columns={"envelope": name}), keys, [name])
         table = table.merge(envelope.drop(columns=["runs", "note"]), on=keys, how="left")
     return Result(completed(table, published, gaps=gaps), (cost(records),))
