@@ -18,7 +18,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "src" / "nddv"
 CONFIGURATION = [ROOT / "config" / name for name in ("config.yaml", "embedded.yaml")]
-WIDTH, HEIGHT, ACROSS, DOWN = 148, 26, 44, 14  # of a box, and between boxes
+HEIGHT, ACROSS, DOWN = 24, 30, 12  # of a box, and between boxes
+LETTER = 6.7  # its width
 
 Graph = dict[str, set[str]]
 """What stands before each node."""
@@ -118,29 +119,30 @@ def draw(graph: Graph, meanings: dict[str, str]) -> str:
     graph = direct(graph)
     found = columns(graph)
     tallest = max(map(len, found))
+    width = round(LETTER * max(map(len, graph)) + 14)
     where = {}
     for k, column in enumerate(found):
         gap = (tallest * (HEIGHT + DOWN)) / len(column)
         for i, name in enumerate(column):
-            where[name] = (8 + k * (WIDTH + ACROSS), (i + 0.5) * gap)
+            where[name] = (8 + k * (width + ACROSS), (i + 0.5) * gap)
     lines, boxes = [], []
     for way in chains(graph, found):
         path = ""
         for one, two in pairwise(way):
             (x1, y1), (x2, y2) = where[one], where[two]
-            x1, middle = x1 + WIDTH, x1 + WIDTH + ACROSS / 2
+            x1, middle = x1 + width, x1 + width + ACROSS / 2
             path += f"M{x1} {y1:.1f}C{middle} {y1:.1f} {middle} {y2:.1f} {x2} {y2:.1f}"
             if ">" in two:
-                path += f"H{x2 + WIDTH}"
+                path += f"H{x2 + width}"
         lines.append(f'<path d="{path}"/>')
     for name in graph:
         x, y = where[name]
         boxes.append(
             f"<g><title>{html.escape(meanings.get(name, name))}</title>"
-            f'<rect x="{x}" y="{y - HEIGHT / 2:.1f}" width="{WIDTH}" height="{HEIGHT}" rx="5"/>'
-            f'<text x="{x + WIDTH / 2}" y="{y + 4:.1f}">{name}</text></g>'
+            f'<rect x="{x}" y="{y - HEIGHT / 2:.1f}" width="{width}" height="{HEIGHT}" rx="5"/>'
+            f'<text x="{x + width / 2}" y="{y + 4:.1f}">{name}</text></g>'
         )
-    wide, high = 16 + len(found) * (WIDTH + ACROSS) - ACROSS, tallest * (HEIGHT + DOWN)
+    wide, high = 16 + len(found) * (width + ACROSS) - ACROSS, tallest * (HEIGHT + DOWN)
     return (
         f'<div class="drawing"><svg viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
         f'role="img">{"".join(lines)}{"".join(boxes)}</svg></div>'

@@ -78,6 +78,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Links that lead to a file of the project lead to its page."""
     uri = page.file.src_uri
+    if uri == "index.md":
+        page.meta["hide"] = ["navigation"]  # the tabs above have it
     inside = page.file.generated_by is None or uri.startswith("tutorials/")
     here = DOCS / uri if inside else ROOT / ("README.md" if uri == "index.md" else uri)
 

@@ -52,10 +52,11 @@ def run(path: Path) -> dict[str, Any]:
         if printed.getvalue():
             page.append(f"```text {{.output}}\n{printed.getvalue().rstrip()}\n```")
         for number in pyplot.get_fignums():
-            file = io.BytesIO()
-            pyplot.figure(number).savefig(file, format="png")
+            file, figure = io.BytesIO(), pyplot.figure(number)
+            figure.savefig(file, format="png")
             pictures.append(base64.b64encode(file.getvalue()).decode())
-            page.append(f"![]({path.stem}_{len(pictures)}.png)")
+            width = f'{{ width="{80 * figure.get_figwidth():.0f}" }}'
+            page.append(f"![]({path.stem}_{len(pictures)}.png){width}")
         pyplot.close("all")
     seconds = time.monotonic() - began
     return {"page": "\n\n".join(page) + "\n", "pictures": pictures, "seconds": seconds}

@@ -45,10 +45,14 @@ plt.show()
 # Of two points, and of one point and zero. `certain` holds with a confidence of 95 %.
 
 # %%
-low, middle, high = order[[0, 100, -1]]
-print("highest and lowest:", found.order(high, low))
-print("neighbours:        ", found.order(order[101], middle))
-print("lowest and zero:   ", found.against(low))
+questions = {
+    "highest and lowest": found.order(order[-1], order[0]),
+    "two neighbours": found.order(order[101], order[100]),
+    "lowest and zero": found.against(order[0]),
+}
+for question, answer in questions.items():
+    interval = f"{answer.gap:+.4f} ({answer.low:+.4f} to {answer.high:+.4f})"
+    print(f"{question:20} {interval}  certain: {answer.certain}")
 
 # %% [markdown]
 # And of all pairs. "single" is for one pair that you had in mind; with "bonferroni" all orders

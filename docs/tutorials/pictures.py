@@ -58,9 +58,8 @@ print(report)
 # %%
 review = report.to_review()
 at = review["row"].to_numpy() - 1
-print(
-    f"{(y[at] != right[at]).sum()} of {len(at)} flagged labels are wrong, of {len(altered)} in all"
-)
+wrong = y[at] != right[at]
+print(f"{wrong.sum()} of {len(at)} flagged labels are wrong, of {len(altered)} in all")
 
 # %% [markdown]
 # The twelve pictures whose label is most surely wrong.
@@ -92,7 +91,8 @@ labels = subjects.copy()
 labels[:5] = np.where(subjects[:5] == "weather", "recipe", "weather")
 
 counts = TfidfVectorizer().fit_transform(texts)
-report = nddv.check(TruncatedSVD(10, random_state=0).fit_transform(counts), labels, random_state=0)
+X = TruncatedSVD(10, random_state=0).fit_transform(counts)
+report = nddv.check(X, labels, random_state=0)
 print(report.sentences()[0])
 for _, line in report.to_review().iterrows():
     text = texts[line["row"] - 1]

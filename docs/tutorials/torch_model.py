@@ -65,10 +65,10 @@ for point in points:
     losses.append(before - utility(run.retrain(weights)))
 
 figure, panel = plt.subplots(figsize=(4.6, 3.8))
-panel.scatter(found.values[points], losses, c=np.where(wrong[points], "tab:red", "tab:blue"))
-ends = [min(losses), max(losses)]
-panel.plot(ends, ends, color="gray", linestyle=":")
-panel.set(xlabel="value", ylabel="what the utility loses without the point")
+predicted, actual = 1000 * found.values[points], 1000 * np.array(losses)
+panel.scatter(predicted, actual, c=np.where(wrong[points], "tab:red", "tab:blue"))
+panel.axline((0, 0), slope=1, color="gray", linestyle=":")
+panel.set(xlabel="value × 1000", ylabel="loss of utility without the point × 1000")
 panel.set_title("red: the label is wrong", fontsize=9)
 plt.show()
 

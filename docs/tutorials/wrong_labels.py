@@ -63,16 +63,16 @@ print(f"{mended[wrong[at]].sum()} of these {wrong[at].sum()} have the right sugg
 # %%
 order = report.rows["value"].to_numpy().argsort()
 found = np.cumsum(wrong[order]) / wrong.sum()
-figure, (left, middle) = plt.subplots(1, 2, figsize=(9, 3.4))
+figure, (left, other) = plt.subplots(1, 2, figsize=(9, 3.4))
 left.plot(np.arange(1, len(y) + 1), found, label="lowest value first")
 left.plot([0, len(y)], [0, 1], color="gray", linestyle=":", label="in any order")
-left.set(xlabel="rows inspected", ylabel="share of wrong labels found")
+left.set(xlim=(0, 200), xlabel="rows inspected", ylabel="share of wrong labels found")
 left.legend()
 p_wrong = report.rows["p_wrong"]
 bins = np.linspace(0, 1, 21)
-middle.hist([p_wrong[~wrong], p_wrong[wrong]], bins, stacked=True, label=["right", "wrong"])
-middle.set(xlabel="p_wrong", ylabel="rows", yscale="log")
-middle.legend(title="label")
+other.hist([p_wrong[~wrong], p_wrong[wrong]], bins, stacked=True, label=["right", "wrong"])
+other.set(xlabel="p_wrong", ylabel="rows", yscale="log")
+other.legend(title="label")
 plt.show()
 
 # %% [markdown]
