@@ -33,14 +33,14 @@ def cells(source: str) -> list[tuple[bool, str]]:
 
 
 def run(path: Path) -> dict[str, Any]:
-    """Run the cells here: the page, its pictures, and the seconds that it took."""
+    """Run the cells here: the page, its pictures, and the processor seconds of this program."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     pyplot.rcParams.update({"savefig.dpi": 130, "figure.constrained_layout.use": True})
-    began, page, pictures, names = time.monotonic(), [], [], {"__name__": "__main__"}
+    page, pictures, names = [], [], {"__name__": "__main__"}
     for is_words, text in cells(path.read_text(encoding="utf-8")):
         if is_words:
             page.append(re.sub(r"^# ?", "", text, flags=re.MULTILINE))
@@ -55,23 +55,18 @@ def run(path: Path) -> dict[str, Any]:
             file, figure = io.BytesIO(), pyplot.figure(number)
             figure.savefig(file, format="png")
             pictures.append(base64.b64encode(file.getvalue()).decode())
-            width = f'{{ width="{80 * figure.get_figwidth():.0f}" }}'
-            page.append(f"![]({path.stem}_{len(pictures)}.png){width}")
+            width = 80 * figure.get_figwidth()
+            page.append(f'![]({path.stem}_{len(pictures)}.png){{ width="{width:.0f}" }}')
         pyplot.close("all")
-    seconds = time.monotonic() - began
-    return {"page": "\n\n".join(page) + "\n", "pictures": pictures, "seconds": seconds}
+    text = "\n\n".join(page) + "\n"
+    return {"page": text, "pictures": pictures, "seconds": time.process_time()}
 
 
 def execute(path: Path) -> dict[str, Any]:
     """Run a tutorial in a process of its own, and keep what it gave."""
     own = {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, __file__, path],
-        cwd=path.parent,
-        env={**os.environ, **own},
-        capture_output=True,
-        text=True,
-    )
+    options = {"cwd": path.parent, "env": {**os.environ, **own}, "text": True}
+    done = subprocess.run([sys.executable, __file__, path], capture_output=True, **options)
     if done.returncode:
         raise RuntimeError(f"{path.name} does not run:\n{done.stderr}")
     KEPT.mkdir(parents=True, exist_ok=True)

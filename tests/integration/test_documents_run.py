@@ -5,7 +5,6 @@ The recipes of CONTRIBUTING.md are followed by ``tests/workflow/test_recipes.py`
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -28,20 +27,6 @@ NOT_RUN = {
     "snakedeploy": "needs conda",
 }
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
-
-
-def followed(document: Path, folder: Path, library: Path) -> list[str]:
-    """What the blocks of a document print, with a library, in a folder."""
-    done = subprocess.run(
-        [sys.executable, follow.__file__, str(document)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(library), "NDDV_CACHE": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def alike(printed: str, shown: str) -> bool:
@@ -90,7 +75,7 @@ def shell_commands(program: str) -> list[list[str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("document", [*filter(runnable, DOCUMENTS)], ids=lambda path: path.stem)
 def test_a_document_can_be_followed(document, tmp_path):
-    said = followed(document, tmp_path, ROOT / "src")
+    said = follow.followed(document, tmp_path, ROOT / "src")
     for printed, shown in shown_outputs(document, said):
         assert alike(printed, shown), f"{document.name} shows\n{shown}\nbut it is\n{printed}"
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import runpy
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -111,6 +113,20 @@ def follow(document: Path) -> list[str]:
                     run_command(words)
         said.append(printed.getvalue())
     return said
+
+
+def followed(document: Path, folder: Path, library: Path) -> list[str]:
+    """What the blocks of a document print, with a library, in a folder."""
+    done = subprocess.run(
+        [sys.executable, __file__, document],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(library), "NDDV_CACHE": str(folder / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 if __name__ == "__main__":
