@@ -62,7 +62,7 @@ def make_world() -> dict:
 
     X = rng.normal(size=(120, 5))
     y = (X[:, 0] > 0).astype(int)
-    np.save("features.npy", X.astype(np.float32))
+    np.save("features.npy", X[:100].astype(np.float32))
     pd.DataFrame(X).assign(label=y, key=range(120)).to_csv("large.csv", index=False)
     texts = ["a b a" if label else "b c" for label in y]
     words = [f"{text} {number}" for number, text in enumerate(texts)]
@@ -73,11 +73,10 @@ def make_world() -> dict:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(media.picture_bytes((200 * int(label), number, 100)))
         paths.append(path.as_posix())
-    for name in ("photos.csv", "pictures.csv"):
-        pd.DataFrame({"path": paths, "label": y[:60]}).to_csv(name, index=False)
+    pd.DataFrame({"path": paths, "label": y[:60]}).to_csv("pictures.csv", index=False)
     parts = {"X": X[:100], "y": y[:100], "X_new": X[100:], "y_new": y[100:], "texts": texts[:100]}
     sides = {f"{name}_{side}": parts[f"{name}_new"] for name in "Xy" for side in ("valid", "meta")}
-    return {**parts, **sides, "np": np, "y_of_file": y}
+    return {**parts, **sides, "np": np}
 
 
 def run_command(words: list[str]) -> None:
