@@ -18,8 +18,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "src" / "nddv"
 CONFIGURATION = [ROOT / "config" / name for name in ("config.yaml", "embedded.yaml")]
-HEIGHT, ACROSS, DOWN = 24, 30, 12  # of a box, and between boxes
-LETTER = 6.7  # its width
+HEIGHT, ACROSS, DOWN = 24, 20, 12  # of a box, and between boxes
+LETTER = 6.35  # its width
 
 Graph = dict[str, set[str]]
 """What stands before each node."""
@@ -119,7 +119,7 @@ def draw(graph: Graph, meanings: dict[str, str]) -> str:
     graph = direct(graph)
     found = columns(graph)
     tallest = max(map(len, found))
-    width = round(LETTER * max(map(len, graph)) + 14)
+    width = round(LETTER * max(map(len, graph)) + 8)
     where = {}
     for k, column in enumerate(found):
         gap = (tallest * (HEIGHT + DOWN)) / len(column)

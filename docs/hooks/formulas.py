@@ -11,8 +11,12 @@ import matplotlib
 from matplotlib.mathtext import math_to_image
 
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', flags=re.DOTALL)
+# what is about a file of its own
+NOT_KEPT = re.compile(
+    r'<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->| id="\w+_\d+"', flags=re.DOTALL
+)
 POINTS = 12  # the size of letters, one em of the page
-SETTINGS = {"mathtext.fontset": "cm", "font.size": POINTS, "svg.hashsalt": "nddv"}
+SETTINGS = {"mathtext.fontset": "cm", "font.size": POINTS, "savefig.transparent": True}
 
 
 def drawn(match: re.Match[str]) -> str:
@@ -23,7 +27,7 @@ def drawn(match: re.Match[str]) -> str:
     file = io.StringIO()
     with matplotlib.rc_context(SETTINGS):
         depth = math_to_image(f"${latex}$", file, dpi=72, format="svg")
-    svg = re.sub(r"<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
+    svg = NOT_KEPT.sub("", file.getvalue())
     wide, high = re.findall(r'(?:width|height)="([\d.]+)pt"', svg)[:2]
     ((box, inside),) = re.findall(r'<svg[^>]*(viewBox="[^"]+")[^>]*>(.*)</svg>', svg, re.DOTALL)
     size = f"width:{float(wide) / POINTS:.2f}em;height:{float(high) / POINTS:.2f}em"
