@@ -34,9 +34,6 @@ def cells(source: str) -> list[tuple[bool, str]]:
 
 def run(path: Path) -> dict[str, Any]:
     """Run the cells here: the page, its pictures, and the processor seconds of this program."""
-    import matplotlib
-
-    matplotlib.use("Agg")
     from matplotlib import pyplot
 
     pyplot.rcParams.update({"savefig.dpi": 130, "figure.constrained_layout.use": True})
@@ -64,12 +61,14 @@ def run(path: Path) -> dict[str, Any]:
 
 def execute(path: Path) -> dict[str, Any]:
     """Run a tutorial in a process of its own, and keep what it gave."""
-    own = {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    own = {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
     options = {"cwd": path.parent, "env": {**os.environ, **own}, "text": True}
     done = subprocess.run([sys.executable, __file__, path], capture_output=True, **options)
     if done.returncode:
         raise RuntimeError(f"{path.name} does not run:\n{done.stderr}")
     KEPT.mkdir(parents=True, exist_ok=True)
+    for older in KEPT.glob(f"{path.stem}-*.json"):
+        older.unlink()
     (KEPT / f"{path.stem}-{key(path)}.json").write_text(done.stdout, encoding="utf-8")
     return dict(json.loads(done.stdout))
 

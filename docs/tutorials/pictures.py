@@ -29,7 +29,8 @@ y = right.copy()
 altered = rng.choice(len(y), 40, replace=False)
 y[altered] = (y[altered] + rng.integers(1, 10, len(altered))) % 10
 
-folder = Path(tempfile.mkdtemp())
+temporary = tempfile.TemporaryDirectory()  # it is deleted in the end
+folder = Path(temporary.name)
 paths = [folder / f"{number}.png" for number in range(len(chosen))]
 for path, image in zip(paths, digits.images[chosen], strict=True):
     Image.fromarray((255 - image * 255 / 16).astype(np.uint8)).save(path)
