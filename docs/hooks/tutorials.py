@@ -68,7 +68,7 @@ def execute(path: Path) -> dict[str, Any]:
         raise RuntimeError(f"{path.name} does not run:\n{done.stderr}")
     KEPT.mkdir(parents=True, exist_ok=True)
     for older in KEPT.glob(f"{path.stem}-*.json"):
-        older.unlink()
+        older.unlink(missing_ok=True)
     (KEPT / f"{path.stem}-{key(path)}.json").write_text(done.stdout, encoding="utf-8")
     return dict(json.loads(done.stdout))
 
