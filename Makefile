@@ -9,6 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OPENDATAVAL := $(VENV)/.opendataval
+DOCS := $(VENV)/.docs
 EXTRAS := workflow,encode,cleanlab,dev
 LOCK := requirements.lock
 # the same versions, with checksums of their files
@@ -52,8 +53,8 @@ SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
 QUICK := results/quick
 
-.PHONY: help environment lock reproduce full complete timings verify test lint format settings unlock bench opendataval
-.PHONY: clean distclean
+.PHONY: help environment lock reproduce full complete timings verify test lint format settings findings docs unlock
+.PHONY: bench mutants opendataval clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -113,7 +114,7 @@ unlock: $(READY) ## after a run was killed: remove the locks that it left
 	$(SNAKEMAKE) --unlock
 	@if [ -d $(QUICK) ]; then $(SNAKEMAKE) --unlock --directory $(QUICK); fi
 
-test: lint $(OPENDATAVAL) ## check style and types, then run all tests
+test: lint $(OPENDATAVAL) $(DOCS) ## check style and types, then run all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: $(READY) ## ruff and mypy
@@ -129,6 +130,13 @@ format: $(READY) ## put the sources in shape
 settings: $(READY) ## write docs/settings.md: every setting of every method, from the code
 	$(BIN)/python -m nddv.methods.settings > docs/settings.md
 
+findings: $(READY) ## write the verdicts of reports/tables/claims.csv to README.md
+	$(BIN)/python -m nddv.reporting.readme
+
+docs: $(DOCS) ## build the documentation site, and run its tutorials (a few minutes the first time)
+	$(BIN)/mkdocs build --strict
+	@echo "The site: $(abspath site/index.html)  (with search: $(BIN)/python -m http.server --directory site)"
+
 bench: $(OPENDATAVAL) ## measure speed and memory, and write reports/benchmarks.md (half an hour; less with QUICK_BENCH=1)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK_BENCH),--quick)
 
@@ -140,8 +148,12 @@ $(OPENDATAVAL): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps opendataval==1.3.0
 	@touch $@
 
+$(DOCS): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINT) --editable '.[docs]'
+	@touch $@
+
 clean: ## remove results and caches (the reports stay)
-	rm -rf .snakemake .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf site .cache .snakemake .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	find results -mindepth 1 ! -path results/README.md -delete 2>/dev/null || true
 	find src tests workflow benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [
     *sorted((ROOT / "docs").glob("*.md")),
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *(ROOT / folder / "README.md" for folder in ("reports", "results")),
 ]
 SETTINGS = [
