@@ -52,7 +52,7 @@ SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
 QUICK := results/quick
 
-.PHONY: help environment lock reproduce full complete timings verify test lint format settings unlock bench opendataval
+.PHONY: help environment lock reproduce full complete timings verify test lint format settings unlock bench mutants opendataval
 .PHONY: clean distclean
 
 help: ## list the targets
@@ -131,6 +131,9 @@ settings: $(READY) ## write docs/settings.md: every setting of every method, fro
 
 bench: $(OPENDATAVAL) ## measure speed and memory, and write reports/benchmarks.md (half an hour; less with QUICK_BENCH=1)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK_BENCH),--quick)
+
+mutants: $(READY) ## change the sources in small ways: do the unit tests notice? writes reports/mutants.md (an hour or two)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutants.py
 
 opendataval: $(OPENDATAVAL) ## add the OpenDataVal baselines to .venv
 
