@@ -140,6 +140,9 @@ docs: $(DOCS) ## build the documentation site, and run its tutorials (a few minu
 bench: $(OPENDATAVAL) ## measure speed and memory, and write reports/benchmarks.md (half an hour; less with QUICK_BENCH=1)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK_BENCH),--quick)
 
+mutants: $(READY) ## change the sources in small ways: do the unit tests notice? writes reports/mutants.md (an hour or two)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutants.py
+
 opendataval: $(OPENDATAVAL) ## add the OpenDataVal baselines to .venv
 
 # it pins versions older than ours: without its dependencies, of which the extra names those it needs

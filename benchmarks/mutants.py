@@ -1,0 +1,252 @@
+"""Change one operator or number of the sources at a time: do the unit tests notice?
+
+    python benchmarks/mutants.py [--only dynamics replay ...] [--most 60] [--seed 0] [--workers 2]
+
+Arithmetic, comparisons, signs and numbers are changed, one in each mutant. The tests that name a
+module are run with the mutant in its place, until the first that fails. A mutant that no test fails
+with has survived: a test is missing, or the change means nothing. The record, reports/mutants.csv,
+has a line for each mutant; reports/mutants.md counts them and lists the survivors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import importlib.abc
+import importlib.util
+import os
+import random
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import CodeType
+from typing import Any, NamedTuple
+
+import pandas as pd
+from tqdm import tqdm
+
+from nddv.support.files import atomic_write
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES, TESTS = ROOT / "src" / "nddv", ROOT / "tests" / "unit"
+RECORD = ROOT / "reports" / "mutants.csv"
+PACKAGES = ("dynamics", "replay", "coalitions", "audit", "checks")
+TARGET = 0.9
+LARGE = ("hypothesis", "scipy.stats", "sklearn.linear_model", "torch")
+SECONDS = 300  # a mutant that takes longer hangs: it is noticed
+
+OPERATORS: dict[type, str] = {
+    **{ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"},
+    **{ast.Pow: "*", ast.FloorDiv: "/", ast.Mod: "*"},
+    **{ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="},
+}
+
+
+class Mutant(NamedTuple):
+    """A place of a module, and what stands there instead."""
+
+    module: str
+    line: int
+    start: int
+    end: int
+    before: str
+    after: str
+
+
+def mutants_of(path: Path) -> Iterator[Mutant]:
+    """All mutants of a module."""
+    text = path.read_text(encoding="utf-8")
+    rows = text.splitlines(keepends=True)
+    starts = [0]
+    for row in rows:
+        starts.append(starts[-1] + len(row))
+    module = ".".join(("nddv", *path.relative_to(SOURCES).with_suffix("").parts))
+
+    def place(line: int, column: int) -> int:
+        """Columns of the syntax tree count bytes."""
+        return starts[line - 1] + len(rows[line - 1].encode()[:column].decode())
+
+    def change(left: ast.expr, right: ast.expr, operator: ast.AST) -> Iterator[Mutant]:
+        """The operator between two expressions, which brackets may surround."""
+        start = place(left.end_lineno or 0, left.end_col_offset or 0)
+        between = text[start : place(right.lineno, right.col_offset)]
+        sign = re.search(r"\*\*|//|[-+*/%]|[<>!=]=|[<>]", between)
+        if sign and type(operator) in OPERATORS:
+            at = (start + sign.start(), start + sign.end())
+            line = text.count("\n", 0, at[0]) + 1
+            yield Mutant(module, line, *at, sign.group(), OPERATORS[type(operator)])
+
+    tree = ast.parse(text)
+    notes = {id(sub) for node in ast.walk(tree) for sub in _annotations(node)}
+    for node in ast.walk(tree):
+        if id(node) in notes:
+            continue
+        if isinstance(node, ast.BinOp):
+            yield from change(node.left, node.right, node.op)
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            for left, operator, right in zip(sides, node.ops, node.comparators, strict=False):
+                yield from change(left, right, operator)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            at = place(node.lineno, node.col_offset)
+            yield Mutant(module, node.lineno, at, at + 1, "-", "+")
+        elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            start = place(node.lineno, node.col_offset)
+            end = place(node.end_lineno or 0, node.end_col_offset or 0)
+            other = node.value + 1 if isinstance(node.value, int) else 2 * node.value or 1.0
+            yield Mutant(module, node.lineno, start, end, text[start:end], repr(other))
+
+
+def _annotations(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands in type hints, where nothing is computed."""
+    for name in ("annotation", "returns"):
+        hint = getattr(node, name, None)
+        if hint is not None:
+            yield from ast.walk(hint)
+
+
+class Loader(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Import one module from other sources than its file."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.name = mutant.module
+        self.path = SOURCES.parent / Path(*mutant.module.split(".")).with_suffix(".py")
+        text = self.path.read_text(encoding="utf-8")
+        self.text = text[: mutant.start] + mutant.after + text[mutant.end :]
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        if fullname != self.name:
+            return None
+        return importlib.util.spec_from_file_location(fullname, self.path, loader=self)
+
+    def get_source(self, fullname: str) -> str:
+        return self.text
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self.text, str(self.path), "exec")
+
+    def get_filename(self, fullname: str) -> str:
+        return str(self.path)
+
+
+def tests_of(module: str) -> list[str]:
+    """Files of tests: those called after a module, that name it, and of its package, in this order."""
+    package, name = module.split(".")[1], module.split(".")[-1]
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(TESTS.glob("test_*.py"))}
+
+    def distance(path: Path) -> int:
+        if path.stem == f"test_{package}_{name}":
+            return 0
+        if re.search(rf"\b{re.escape(module)}\b", texts[path]):
+            return 1
+        named = path.stem.startswith(f"test_{package}") or f"nddv.{package} import" in texts[path]
+        return 2 if named else 3
+
+    return [str(path) for path in sorted(texts, key=distance) if distance(path) < 3]
+
+
+def judge(mutants: Sequence[Mutant], workers: int) -> list[str]:
+    """How each was noticed: "test", "time", or "" if it survived. Each has a process of its own."""
+    outcomes = [""] * len(mutants)
+    waiting, running = list(enumerate(mutants)), dict[int, tuple[int, float]]()
+    with tqdm(total=len(mutants), unit=" mutants") as progress:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                place, mutant = waiting.pop(0)
+                child = os.fork()
+                if not child:
+                    _run(mutant)
+                running[child] = (place, time.monotonic() + SECONDS)
+            time.sleep(0.05)
+            for child, (place, deadline) in list(running.items()):
+                late = time.monotonic() > deadline
+                if late:
+                    os.kill(child, signal.SIGKILL)
+                ended, status = os.waitpid(child, 0 if late else os.WNOHANG)
+                if ended:
+                    failed = os.waitstatus_to_exitcode(status) != 0
+                    outcomes[place] = "time" if late else "test" if failed else ""
+                    del running[child]
+                    progress.update()
+    return outcomes
+
+
+def _run(mutant: Mutant) -> None:
+    """The child: its exit code is that of the tests."""
+    import pytest
+
+    with open(os.devnull, "w") as nothing:  # noqa: PTH123
+        os.dup2(nothing.fileno(), 1)
+        os.dup2(nothing.fileno(), 2)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "nddv"]:
+        del sys.modules[name]
+    sys.meta_path.insert(0, Loader(mutant))
+    code = 1
+    try:
+        quiet = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"]
+        code = int(pytest.main([*quiet, *tests_of(mutant.module)]))
+    finally:
+        os._exit(code)
+
+
+def report(record: pd.DataFrame) -> str:
+    """The counts and the survivors, as Markdown."""
+    lines = [
+        "# Mutants",
+        "",
+        "Written by `make mutants`. One operator or number of the sources is changed at a time; a",
+        "mutant is noticed if a unit test fails with it. Mutants are drawn at random from a package.",
+        "",
+        "| Package | Mutants | Drawn | Noticed | Share |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for package, rows in record.groupby("package", sort=False):
+        noticed = (rows["killed_by"] != "").sum()
+        share = f"{noticed / len(rows):.2f}"
+        lines.append(f"| {package} | {rows['of'].iloc[0]} | {len(rows)} | {noticed} | {share} |")
+    lines += ["", f"The aim is {TARGET:.2f}. Survivors:", ""]
+    lines += ["| Place | Before | After | Line |", "| --- | --- | --- | --- |"]
+    for row in record[record["killed_by"] == ""].itertuples():
+        place = f"`{row.module}`, line {row.line}"
+        lines.append(f"| {place} | `{row.before}` | `{row.after}` | `{row.text}` |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Draw mutants, run the tests with each, write the record."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", nargs="+", default=PACKAGES, choices=PACKAGES)
+    parser.add_argument("--most", type=int, default=60, help="mutants a package (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    asked = parser.parse_args()
+    for name in LARGE:  # children share what takes long to import
+        importlib.import_module(name)
+    os.chdir(ROOT)
+    drawn: list[tuple[str, int, Mutant]] = []
+    for package in asked.only:
+        files = sorted((SOURCES / package).rglob("*.py"))
+        every = [mutant for path in files for mutant in mutants_of(path)]
+        chosen = random.Random(asked.seed).sample(every, min(asked.most, len(every)))
+        drawn += [(package, len(every), mutant) for mutant in sorted(chosen)]
+    outcomes = judge([mutant for *_, mutant in drawn], asked.workers)
+    rows = []
+    for (package, of, mutant), killed in zip(drawn, outcomes, strict=True):
+        path = Loader(mutant).path
+        text = path.read_text(encoding="utf-8").splitlines()[mutant.line - 1].strip()
+        about = {"package": package, "of": of, **mutant._asdict(), "text": text}
+        rows.append({**about, "killed_by": killed})
+    record = pd.DataFrame(rows)
+    with atomic_write(RECORD) as path:
+        record.to_csv(path, index=False)
+    with atomic_write(RECORD.with_suffix(".md")) as path:
+        Path(path).write_text(report(record), encoding="utf-8")
+    print(report(record))
+
+
+if __name__ == "__main__":
+    main()
