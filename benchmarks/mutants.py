@@ -1,4 +1,4 @@
-"""Change one operator or number of the sources at a time: do the unit tests notice?
+"""Mutants: one operator or number of the sources is changed at a time, and the tests should notice.
 
     python benchmarks/mutants.py [--only dynamics replay ...] [--most 60] [--seed 0] [--workers 2]
 
@@ -134,7 +134,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def tests_of(module: str) -> list[str]:
-    """Files of tests: those called after a module, that name it, and of its package, in this order."""
+    """Files of tests: those called after a module, those that name it, those of its package."""
     package, name = module.split(".")[1], module.split(".")[-1]
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(TESTS.glob("test_*.py"))}
 
@@ -199,7 +199,7 @@ def report(record: pd.DataFrame) -> str:
         "# Mutants",
         "",
         "Written by `make mutants`. One operator or number of the sources is changed at a time; a",
-        "mutant is noticed if a unit test fails with it. Mutants are drawn at random from a package.",
+        "mutant is noticed if a unit test fails with it. Mutants are drawn at random.",
         "",
         "| Package | Mutants | Drawn | Noticed | Share |",
         "| --- | --- | --- | --- | --- |",
