@@ -107,8 +107,9 @@ def _data(root: Path) -> str:
     shipped = having(lambda source: source["kind"] == "scikit-learn")
     return (
         f"{len(entries)} data sets: {checked} with SHA-256 of their files, {formula} that a "
-        f"formula draws (some have both), {shipped} that scikit-learn ships; licences and citations in "
-        "`config/datasets.yaml` and, as Croissant, in [metadata/croissant](../metadata/croissant); "
+        f"formula draws (some have both), {shipped} that scikit-learn ships; licences and "
+        "citations in `config/datasets.yaml` and, as Croissant, in "
+        "[metadata/croissant](../metadata/croissant); "
         "[how they are fetched](data.md)"
     )
 

@@ -136,8 +136,8 @@ def _run_crate(folder: Path, run: Path, report: Sequence[Path]) -> Any:
 
     crate = workflow_crate(folder)
 
-    def context(name: str, kind: str, **about: Any) -> Any:
-        return crate.add(ContextEntity(crate, name, {"@type": kind, **about}))
+    def context(identifier: str, kind: str, **about: Any) -> Any:
+        return crate.add(ContextEntity(crate, identifier, {"@type": kind, **about}))
 
     profiles = [
         context(
