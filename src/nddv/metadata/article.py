@@ -35,6 +35,7 @@ from nddv.reporting.titles import title_of
 from nddv.reporting.verdicts import VERDICTS, counts
 from nddv.reporting.verify import TABLES, read_folder
 from nddv.support.files import atomic_write
+from nddv.support.provenance import config_hash
 
 FOLDER = "reports/article"
 TITLE = "[Re] Neural Dynamic Data Valuation"
@@ -55,7 +56,7 @@ def numbers(root: Path) -> dict[str, Any]:
     points = [point for section in report["sections"] for point in section.get("points", [])]
     lacking = [name for name in shown(report, "table") if name not in frames]
     hours = hours_of(frames.values())
-    return {
+    told = {
         "title": TITLE,
         "authors": [author["name"] for author in citation["authors"]],
         "version": citation["version"],
@@ -78,6 +79,7 @@ def numbers(root: Path) -> dict[str, Any]:
         "ranks": ranks(frames),
         **verdicts(frames),
     }
+    return {**told, "hash": config_hash(told)}  # in the PDF: the article says if it is current
 
 
 # ------------------------------------------------------------------ tables of the article

@@ -35,7 +35,10 @@ WORKFLOW = "workflow/Snakefile"
 PICTURE = "images/rulegraph.svg"
 FOLDERS = {
     "config": "Configuration: the experiment, data sets, methods, claims, what the report shows.",
-    "workflow": "Rules, scripts and schemas of the workflow.",
+    "workflow/rules": "The rules, by stage.",
+    "workflow/scripts": "What the rules run: a few lines each, which call the library.",
+    "workflow/schemas": "What the configuration may say.",
+    "workflow/report": "Words of Snakemake's own report.",
     "src": "The library that the rules call.",
     "envs": "Environments of the rules, for conda.",
     "profiles": "How to run: on this machine, or on a cluster.",
@@ -123,7 +126,7 @@ def write_run_crate(root: Path, run: Path) -> tuple[Path, str]:
                 root / path, folder / path, ignore=shutil.ignore_patterns("__pycache__")
             )
         for path in (*FILES, WORKFLOW, PICTURE):
-            (folder / path).parent.mkdir(exist_ok=True)
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(root / path, folder / path)
         (folder / LISTING).write_text(_listing(run), encoding="utf-8")
         _run_crate(folder, run, report).write_zip(archive)
