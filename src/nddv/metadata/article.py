@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import sys
@@ -23,13 +24,14 @@ import yaml
 
 from nddv.metadata.checklist import duration, hours_of, machine
 from nddv.metadata.citation import cited, read_citation
+from nddv.methods.registry import get_method
 from nddv.methods.variants import RELEASED, is_nddv
 from nddv.reporting.catalogue.figures import FIGURES
 from nddv.reporting.claims import PAPER, SCORES
 from nddv.reporting.contents import shown
 from nddv.reporting.findings import find
 from nddv.reporting.frames import PROBLEM, words
-from nddv.reporting.numbers import number, with_spread
+from nddv.reporting.numbers import NONE, number, with_spread
 from nddv.reporting.tables.leaders import NO_RIVALS
 from nddv.reporting.titles import title_of
 from nddv.reporting.verdicts import VERDICTS, counts
@@ -120,13 +122,13 @@ def datasets(frames: Frames) -> Rows:
 
     def beside(row: Mapping[str, Any], name: str) -> str:
         own, printed = (number(row[key], 0) for key in (name, f"{name}_paper"))
-        return own if own == printed or printed == "—" else f"{own} [{printed}]"
+        return own if own == printed or printed == NONE else f"{own} [{printed}]"
 
     return [
         [
             row["title"] + (f" ({row['encoder']})" if row["encoder"] else ""),
             *(beside(row, name) for name in ("rows", "features")),
-            row["source"] or "—",
+            row["source"] or NONE,
             row["deviations"],
         ]
         for row in told.to_dict("records")
@@ -142,61 +144,64 @@ def of_detection(frames: Frames) -> list[pd.DataFrame]:
 def detection(table: pd.DataFrame) -> dict[str, Any]:
     """F1 of the scores of NDDV, with what the paper prints, and of the best other method."""
     rows = []
-    for (dataset, *_), part in table.groupby(PROBLEM, sort=False):
+    several = table["corruption"].nunique() > 1
+    for (dataset, _, corruption), part in table.groupby(PROBLEM, sort=False):
         of = part.drop_duplicates("method").set_index("method")
-        others = of.loc[[name for name in of.index if is_other(name)]]
-        best = others.sort_values("f1", ascending=False).head(1) if len(others) else others
+        best = of[of.index.map(is_other) & of["f1"].notna()].nlargest(1, "f1")
         cells = [cell(of, name, "f1") for name in SCORES_OF_NDDV]
-        printed = of["published"].get(PAPER.method, float("nan"))
         rival = [f"{cell(of, name, 'f1')} ({title_of(name)})" for name in best.index]
-        if best["f1"].notna().any() or any(text != "—" for text in cells):
-            rows.append([dataset, number(printed), *cells, *(rival or ["—"])])
+        if rival or any(text != NONE for text in cells):
+            printed = number(float(of["published"].get(PAPER.method, math.nan)))
+            name = f"{dataset}, {corruption}" if several else dataset
+            rows.append([name, printed, *cells, *(rival or [NONE])])
     heads = ["data set", "printed", *map(short_title, SCORES_OF_NDDV), "best other method"]
     return {"n": f"{table['n'].max():,.0f}", "heads": heads, "rows": rows}
 
 
 def is_other(method: Any) -> bool:
     """Whether a row is of a method that NDDV is compared with."""
-    known = isinstance(method, str) and title_of(method) != method
-    return known and not is_nddv(method) and method not in NO_RIVALS and "chance" not in method
+    if not isinstance(method, str) or is_nddv(method) or method in NO_RIVALS:
+        return False
+    try:
+        get_method(method)
+    except ValueError:  # chance, or a ceiling
+        return False
+    return True
 
 
 def fidelity(frames: Frames) -> dict[str, Any]:
     """Rank correlations with training the NDDV model again without a point."""
     table = frames.get("retraining_fidelity", pd.DataFrame(columns=[*PROBLEM, "method"]))
-    rows = [
-        [
-            dataset,
-            corruption,
-            *(cell(part.set_index("method"), name, "spearman") for name in READOUTS),
-        ]
-        for (dataset, _, corruption), part in table.groupby(PROBLEM, sort=False)
-    ]
+    rows = []
+    for (dataset, _, corruption), part in table.groupby(PROBLEM, sort=False):
+        of = part.drop_duplicates("method").set_index("method")
+        rows.append([dataset, corruption, *(cell(of, name, "spearman") for name in READOUTS)])
     return {"heads": ["data set", "labels", *map(short_title, READOUTS)], "rows": rows}
 
 
 def ranks(frames: Frames) -> dict[str, Any]:
     """Rank correlations of the paper's score with retraining a regression, beside the printed."""
-    table = frames.get("rank_correlations", pd.DataFrame(columns=["method"]))
-    rows = []
-    for row in table[table["method"] == PAPER.method].to_dict("records"):
-        pairs = [
-            text
-            for name in ("loo", "shapley")
-            for text in (
-                with_spread(row[name], row[f"{name}_sd"]),
-                with_spread(row[f"published_{name}"], row[f"published_{name}_sd"]),
-            )
-        ]
-        rows.append([row["dataset"], row["corruption"], row["utility"].replace("_", "-"), *pairs])
     heads = ["data set", "labels", "utility", "LOO", "printed", "Shapley", "printed"]
+    table = frames.get("rank_correlations")
+    if table is None:
+        return {"heads": heads, "rows": []}
+    keys = [*PROBLEM, "utility"]
+    told = table[(table["method"] == PAPER.method) & table[keys].notna().all(axis=1)]
+    columns = ("loo", "published_loo", "shapley", "published_shapley")
+    rows = [
+        [
+            *(row["dataset"], row["corruption"], row["utility"].replace("_", "-")),
+            *(with_spread(row[name], row[f"{name}_sd"]) for name in columns),
+        ]
+        for row in told.to_dict("records")
+    ]
     return {"heads": heads, "rows": rows}
 
 
 def cell(rows: pd.DataFrame, method: str, column: str) -> str:
     """The number of a method with its spread; a dash where there is none."""
     if method not in rows.index:
-        return "—"
+        return NONE
     row = rows.loc[method]
     return with_spread(float(row[column]), float(row[f"{column}_sd"]))
 
