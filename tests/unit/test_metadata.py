@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -146,6 +148,24 @@ def test_the_workflow_catalog_finds_what_it_asks_for():
     assert set(usage["mandatory-flags"]) == {"desc", "flags"}
     assert 'include: "../Snakefile"' in (ROOT / "workflow" / "Snakefile").read_text()
     assert (ROOT / "config" / "README.md").exists()
+
+
+@pytest.mark.slow
+def test_both_snakefiles_ask_for_the_same_jobs(tmp_path):
+    pytest.importorskip("snakemake")
+
+    def jobs(snakefile):
+        files = [ROOT / "config" / f"{name}.yaml" for name in ("config", "embedded", "quick")]
+        command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / snakefile, "--dry-run"]
+        command += ["--directory", tmp_path, "--config", 'parts=["semivalues"]']
+        command += ["--configfile", *files]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+        return dict(re.findall(r"^(\w+) +(\d+)$", done.stdout + done.stderr, flags=re.MULTILINE))
+
+    at_root, of_catalog = jobs("Snakefile"), jobs("workflow/Snakefile")
+    assert at_root.pop("all") == of_catalog.pop("everything") == "1"
+    assert at_root["compare_semivalues"] == of_catalog["compare_semivalues"]
+    assert {**at_root, "total": 0} == {**of_catalog, "total": 0}
 
 
 def test_the_first_words_of_a_file_are_one_sentence(tmp_path):

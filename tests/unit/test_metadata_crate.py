@@ -11,6 +11,7 @@ import pytest
 
 from nddv.metadata import crate
 from nddv.metadata.crate import CRATE, FILES, FOLDERS, LISTING, PICTURE, WORKFLOW
+from nddv.metadata.environment import ENVIRONMENT
 from nddv.support.files import write_json
 from nddv.support.integrity import keep
 
@@ -30,7 +31,7 @@ def run(tmp_path, monkeypatch):
     write_json(FETCHED, {"data": {"record": record}})
     for path in (VALUES, FETCHED):
         keep(Path(path), "a_rule", "results/logs/a.log")
-    write_json(crate.ENVIRONMENT, {"configuration": "abc", "machine": "a computer", "numpy": "2"})
+    write_json(ENVIRONMENT, {"configuration": "abc", "machine": "a computer", "numpy": "2"})
     Path("reports/tables").mkdir()
     Path("reports/tables/t.csv").write_text("a,b\n1,2\n")
     return tmp_path
@@ -56,7 +57,7 @@ def test_the_crate_of_a_run_has_inputs_outputs_checksums_and_versions(run):
     assert "abc" in action["description"]
     assert "a computer" in action["description"]
     results = {one.id: one for one in action["result"]}
-    assert set(results) == {LISTING, crate.ENVIRONMENT, "reports/tables/t.csv"}
+    assert set(results) == {LISTING, ENVIRONMENT, "reports/tables/t.csv"}
     table = (run / "reports/tables/t.csv").read_bytes()
     assert results["reports/tables/t.csv"]["sha256"] == hashlib.sha256(table).hexdigest()
     inputs = {one.id: one for one in action["object"]}

@@ -13,19 +13,18 @@ import pandas as pd
 import yaml
 
 from nddv.metadata.citation import read_citation, read_project
+from nddv.metadata.environment import read_environment
 from nddv.metadata.markdown import table_lines
 from nddv.reporting.claims import SCORES, Claim, read_claims
 from nddv.reporting.frames import PROBLEM
+from nddv.reporting.numbers import NONE
 from nddv.reporting.verdicts import VERDICTS, counts
 from nddv.reporting.verify import TABLES, read_folder
-from nddv.support.files import read_json
 
 Frames = Mapping[str, pd.DataFrame]
 
 CONFIGURATION = "config/config.yaml config/embedded.yaml config/complete.yaml"
-ENVIRONMENT = "reports/environment.json"
 NOT_MADE = "not among the committed tables"
-NO_TIME = "—"
 
 INTRODUCTION = """\
 # Reproducibility
@@ -45,7 +44,7 @@ snakemake $C reports/tables/claims.csv     # all verdicts
 ```
 
 The time is that of the valuations in these tables: the seconds of a run, times the number of runs,
-summed. Readouts of one training are each counted with it. {NO_TIME}: the table has no times; audits
+summed. Readouts of one training are each counted with it. {NONE}: the table has no times; audits
 retrain models, and their jobs are timed in `results/benchmarks/` of a run.
 """
 
@@ -130,15 +129,14 @@ def _seeds(config: Mapping[str, Any], frames: Frames) -> str:
         for cell in frame["seeds"].dropna().astype(str)
         for seed in cell.split()
     }
-    committed = ", ".join(sorted(reported, key=int)) or NO_TIME
+    committed = ", ".join(sorted(reported, key=int)) or NONE
     configured = ", ".join(map(str, config["seeds"]))
     return f"{committed} in the committed tables; {configured} in the configuration"
 
 
 def machine(root: Path, frames: Frames) -> str:
     """The machine that the committed tables were made on, if their run has recorded it."""
-    path = root / ENVIRONMENT
-    record = read_json(path) if path.exists() else {}
+    record = read_environment(root)
     made = {name for frame in frames.values() if "config" in frame for name in frame["config"]}
     if record.get("configuration") not in made:
         return "not recorded for the committed tables"
@@ -176,7 +174,7 @@ def _claims(claims: Iterable[Claim], frames: Frames) -> Iterator[str]:
                 f"`{claim.id}`",
                 claim.where,
                 ", ".join(_linked(name, frames) for name in claim.needs) or claim.undefined,
-                f"`snakemake $C {files}`" if files else NO_TIME,
+                f"`snakemake $C {files}`" if files else NONE,
                 _time(claim.needs, frames),
                 *(verdict(claim, score.column) for score in SCORES),
             )
@@ -193,7 +191,7 @@ def _linked(table: str, frames: Frames) -> str:
 
 def _time(tables: Iterable[str], frames: Frames) -> str:
     hours = hours_of(frames[name] for name in tables if name in frames)
-    return NO_TIME if hours is None else duration(hours)
+    return NONE if hours is None else duration(hours)
 
 
 def hours_of(tables: Iterable[pd.DataFrame]) -> float | None:

@@ -17,12 +17,13 @@ import mimetypes
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nddv.metadata.citation import SPDX, agent, read_citation
+from nddv.metadata.environment import read_environment
 from nddv.support.files import atomic_write, read_json
 from nddv.support.integrity import CHECKSUMS, RESULTS, check_all
 
@@ -51,7 +52,6 @@ FILES = {
     "requirements.lock": "The versions of all packages that were tested.",
 }
 LISTING = "results.sha256"
-ENVIRONMENT = "reports/environment.json"
 CRATE = "results/crate.zip"
 
 
@@ -129,7 +129,9 @@ def write_run_crate(root: Path, run: Path) -> tuple[Path, str]:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(root / path, folder / path)
         (folder / LISTING).write_text(_listing(run), encoding="utf-8")
-        _run_crate(folder, run, report).write_zip(archive)
+        _run_crate(folder, run, report).write(Path(name, "crate"))
+        # unlike rocrate's own archive this one has entries of folders, for which validators look
+        shutil.make_archive(str(archive.with_suffix("")), "zip", Path(name, "crate"))
     return run / CRATE, summary
 
 
@@ -176,7 +178,7 @@ def _run_crate(folder: Path, run: Path, report: Sequence[Path]) -> Any:
     )
     settings = {
         key: value
-        for key, value in _environment(run).items()
+        for key, value in read_environment(run).items()
         if key in ("configuration", "seeds", "machine")
     }
     told = "; ".join(f"{key}: {value}" for key, value in settings.items())
@@ -218,13 +220,6 @@ def _data(run: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
             if record.get("sha256"):
                 about |= {"sha256": record["sha256"], "contentSize": str(record["bytes"])}
             yield f"#{path.parent.name}-{what}", "CreativeWork", about
-
-
-def _environment(run: Path) -> Mapping[str, str]:
-    """What the report was made with, as its rule wrote it down; nothing of an older run."""
-    path = run / ENVIRONMENT
-    content: dict[str, str] = read_json(path) if path.exists() else {}
-    return content
 
 
 def _versions(run: Path) -> dict[str, str]:
