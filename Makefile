@@ -10,6 +10,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OPENDATAVAL := $(VENV)/.opendataval
 DOCS := $(VENV)/.docs
+CONVENTIONS := $(VENV)/.conventions
+# an environment of their own: they need older versions of packages than ours
+VALIDATORS := $(VENV)/validators
 EXTRAS := workflow,encode,cleanlab,dev
 LOCK := requirements.lock
 # the same versions, with checksums of their files
@@ -53,8 +56,8 @@ SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
 QUICK := results/quick
 
-.PHONY: help environment lock reproduce full complete timings verify test lint format settings findings docs unlock
-.PHONY: bench mutants opendataval clean distclean
+.PHONY: help environment lock reproduce full complete timings verify test lint format settings findings docs metadata
+.PHONY: article crate conform unlock bench mutants opendataval conventions clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -114,7 +117,7 @@ unlock: $(READY) ## after a run was killed: remove the locks that it left
 	$(SNAKEMAKE) --unlock
 	@if [ -d $(QUICK) ]; then $(SNAKEMAKE) --unlock --directory $(QUICK); fi
 
-test: lint $(OPENDATAVAL) $(DOCS) ## check style and types, then run all tests
+test: lint $(OPENDATAVAL) $(DOCS) $(CONVENTIONS) ## check style and types, then run all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: $(READY) ## ruff and mypy
@@ -137,6 +140,19 @@ docs: $(DOCS) ## build the documentation site, and run its tutorials (a few minu
 	$(BIN)/mkdocs build --strict
 	@echo "The site: $(abspath site/index.html)  (with search: $(BIN)/python -m http.server --directory site)"
 
+metadata: $(CONVENTIONS) ## write what describes the project to others: CodeMeta, Zenodo, Croissant, RO-Crate, docs/reproducibility.md
+	$(BIN)/python -m nddv.metadata
+
+article: $(CONVENTIONS) ## write reports/article/article.pdf, a short article in the style of ReScience C, from reports/tables
+	$(BIN)/python -m nddv.metadata.article
+
+crate: $(CONVENTIONS) ## pack a finished run as an RO-Crate: results/crate.zip of its folder (RUN=results/quick)
+	$(BIN)/python -m nddv.metadata.crate $(RUN)
+
+conform: $(VALIDATORS)/.ready ## check CITATION.cff and the RO-Crate with the validators of their makers (needs a network)
+	$(VALIDATORS)/bin/cffconvert --validate --infile CITATION.cff
+	$(VALIDATORS)/bin/rocrate-validator --no-interactive validate --no-paging --profile-identifier workflow-ro-crate-1.0 .
+
 bench: $(OPENDATAVAL) ## measure speed and memory, and write reports/benchmarks.md (half an hour; less with QUICK_BENCH=1)
 	$(BIN)/python benchmarks/run.py $(if $(QUICK_BENCH),--quick)
 
@@ -153,6 +169,17 @@ $(OPENDATAVAL): $(READY)
 
 $(DOCS): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINT) --editable '.[docs]'
+	@touch $@
+
+conventions: $(CONVENTIONS) ## add what `make metadata` and `make article` need to .venv
+
+$(CONVENTIONS): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINT) --editable '.[conventions]'
+	@touch $@
+
+$(VALIDATORS)/.ready: $(READY)
+	$(BIN)/python -m venv $(VALIDATORS)
+	$(VALIDATORS)/bin/python -m pip install --quiet --disable-pip-version-check cffconvert==2.0.0 roc-validator==0.13.0
 	@touch $@
 
 clean: ## remove results and caches (the reports stay)

@@ -7,8 +7,10 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
+# The folder of this file, also where workflow/Snakefile includes it.
+ROOT = workflow.current_basedir.get_path_or_uri(secret_free=True)
 # The library is used from the sources of this folder, also inside conda environments.
-SRC = os.path.join(workflow.basedir, "src")
+SRC = os.path.join(ROOT, "src")
 sys.path.insert(0, SRC)
 os.environ.update(
     PYTHONPATH=os.pathsep.join([SRC, os.getenv("PYTHONPATH", "")]).rstrip(os.pathsep)
@@ -16,10 +18,10 @@ os.environ.update(
 
 
 # What the experiment is; which data sets, encoders and methods there are. --configfile overlays all.
-configfile: os.path.join(workflow.basedir, "config", "config.yaml")
-configfile: os.path.join(workflow.basedir, "config", "datasets.yaml")
+configfile: os.path.join(ROOT, "config", "config.yaml")
+configfile: os.path.join(ROOT, "config", "datasets.yaml")
 configfile: os.path.join(SRC, "nddv", "problems", "encoders", "encoders.yaml")
-configfile: os.path.join(workflow.basedir, "config", "methods.yaml")
+configfile: os.path.join(ROOT, "config", "methods.yaml")
 
 
 report: "workflow/report/workflow.rst"

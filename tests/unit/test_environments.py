@@ -206,5 +206,6 @@ def test_the_package_depends_on_what_it_imports():
     assert usual - set(sys.stdlib_module_names) - {"nddv"} - dependencies == set()
     # pygments is for Snakemake's report
     started = {"pip", "pygments", "snakemake"}
-    extras = requirements(EXTRAS["encode"], EXTRAS["workflow"]) - started
+    own = (EXTRAS[name] for name in ("encode", "workflow", "conventions"))
+    extras = requirements(*own) - started
     assert others(sorted(sources), perhaps=True) == dependencies | extras

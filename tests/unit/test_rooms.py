@@ -27,6 +27,7 @@ FLOW = [
     {"audit", "evaluation", "anatomy", "timing"},
     {"reporting"},
     {"workflow"},
+    {"metadata"},
     {"integrations", "cli"},
 ]
 PLACE = {room: place for place, rooms in enumerate(FLOW) for room in rooms}

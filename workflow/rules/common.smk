@@ -14,8 +14,8 @@ from nddv.workflow.timings import TIMING
 from nddv.workflow.valuations import ADDRESS, PROBLEM, without
 
 try:
-    check_configuration(config, workflow.basedir)
-    PLAN = Plan.of(config, workflow.basedir)
+    check_configuration(config, ROOT)
+    PLAN = Plan.of(config, ROOT)
     PLAN.check_documents()
 except ValueError as error:  # every mistake is one line that names its key
     raise WorkflowError(str(error)) from None
@@ -117,7 +117,7 @@ def growing(limit):
 
 def project_file(path):
     """A file of the project, as seen from the folder where Snakemake runs."""
-    return os.path.relpath(os.path.join(workflow.basedir, path))
+    return os.path.relpath(os.path.join(ROOT, path))
 
 
 def check_writable():

@@ -95,7 +95,8 @@ rule report_page:
         records=PLAN.report_files("tables", "json"),
         figures=PLAN.report_files("figures", "png"),
     output:
-        "reports/index.html",
+        page="reports/index.html",
+        environment="reports/environment.json",
     log:
         "results/logs/report_page.log",
     benchmark:
