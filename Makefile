@@ -52,12 +52,14 @@ endif
 WORKERS ?= 2
 EMBEDDED := config/config.yaml config/embedded.yaml
 COMPLETE := $(EMBEDDED) config/complete.yaml
+# that of the committed report
+FRESH := $(EMBEDDED) config/fresh.yaml
 SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
 QUICK := results/quick
 
-.PHONY: help environment lock reproduce full complete timings verify test lint format settings findings docs metadata
-.PHONY: article crate conform unlock bench mutants opendataval conventions clean distclean
+.PHONY: help environment lock reproduce full complete redraw keep timings verify test lint format settings findings docs
+.PHONY: metadata article crate conform unlock bench mutants opendataval conventions clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -103,6 +105,14 @@ full: $(READY) ## all tables and figures of the paper on the embedded configurat
 complete: $(READY) ## ... on every data set, also those that NDDV_DATA names, at every rate and size (hours)
 	$(SNAKEMAKE) --configfile $(COMPLETE)
 	@echo "The report: $(abspath reports/index.html)"
+
+# Only times of files count: they are those of the run that was kept, which another state of the code may have made.
+redraw: $(READY) ## tables, figures and page of the committed report, from its kept scores; computes only what they lack
+	$(BIN)/python -m nddv.workflow.kept unpack
+	$(SNAKEMAKE) --configfile $(FRESH) --rerun-triggers mtime --forcerun table figure report_page
+
+keep: $(READY) ## pack the scores and records of a run, without its arrays: reports/run.tar.xz
+	$(BIN)/python -m nddv.workflow.kept pack
 
 timings: $(READY) ## the paper's run-time experiments up to a million points (an hour or more), and the report with them
 	$(SNAKEMAKE) --configfile $(EMBEDDED) config/timings.yaml -- scaling claims page
