@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 SEED = 100  # reporting seeds are 0 to 4
 SIDE = {"valid": 100, "test": 100, "meta": 100}
-# The cost of a retraining grows with the points of a problem; the report has 300 and more.
+# The more points, the longer a retraining takes. The audits of the report have 300.
 N, POINTS, PAIRS = 120, 30, 30
 
 

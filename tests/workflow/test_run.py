@@ -117,12 +117,12 @@ def test_a_changed_source_that_nothing_depends_on_reruns_nothing(project):
 
 def test_a_changed_setting_reruns_its_method_only(project):
     settings = {"nddv": {"epochs": 2}, "knn-shapley": {"k": 3}}
-    project.snakemake(overlay={"settings": settings})
+    project.snakemake(TABLE, overlay={"settings": settings})
     table = project.folder / "results" / "values" / PROBLEM / "seed100"
     assert json.loads((table / "knn-shapley.json").read_text())["params"]["k"] == 3
     kept = (table / "small-loss.npz").stat().st_mtime
     assert kept < (table / "knn-shapley.npz").stat().st_mtime
-    assert project.planned(overlay={"settings": settings}) == set()
+    assert project.planned(TABLE, overlay={"settings": settings}) == set()
     assert project.planned(
         overlay={"settings": {"nddv": {"epochs": 3}, "knn-shapley": {"k": 3}}}
     ) == (NDDV_RULES | EVALUATION_RULES)
