@@ -152,7 +152,7 @@ def test_resampled_rows_are_shown_in_the_table(fresh):
     assert "resample" in done.stdout
     problem = "results/problems/wine/n300/label10/seed100/problem.npz"
     fresh.snakemake(problem, DATASETS, overlay=overlay)
-    assert load_problem(fresh.folder / problem).n == 300
+    assert len(load_problem(fresh.folder / problem).y_train) == 300
     assert "n=300 is drawn with replacement" in datasets_of(fresh).loc["wine", "deviations"]
     overlay["problems"][0]["n"] = 90  # 135 of 178 rows: nothing is drawn twice
     fresh.snakemake(DATASETS, overlay=overlay)
@@ -166,18 +166,18 @@ def test_another_regime_is_labelled(fresh):
     assert "The validation part is corrupted as well." in text
 
 
-def test_both_regimes_live_in_one_run(fresh):
+def test_both_regimes_live_in_one_run(project):
     usual = {"dataset": "2dplanes", "n": 60, "corruption": "label10"}
     overlay = {
         "problems": [usual, {**usual, "corruption": "label10@released"}],
         "methods": ["nddv-released", "random"],
         "settings": {"nddv-released": {"epochs": 2}},
     }
-    fresh.snakemake("reports/tables/detection_n60.csv", overlay=overlay)
-    table = pd.read_csv(fresh.folder / "reports" / "tables" / "detection_n60.csv", comment="#")
+    project.snakemake("reports/tables/detection_n60.csv", overlay=overlay)
+    table = pd.read_csv(project.folder / "reports" / "tables" / "detection_n60.csv", comment="#")
     found = table[table["method"] == "nddv-released"].set_index("corruption")["runs"]
     assert found.to_dict() == {"label10": 2, "label10@released": 2}
-    folder = fresh.folder / "results" / "problems" / "2dplanes" / "n60"
+    folder = project.folder / "results" / "problems" / "2dplanes" / "n60"
     for corruption, valid in (("label10", "clean"), ("label10@released", "corrupted")):
         problem = load_problem(folder / corruption / "seed100" / "problem.npz")
         assert problem.record["valid"] == valid
