@@ -73,7 +73,7 @@ $(READY): pyproject.toml $(if $(LOCKED),$(LOCK))
 	@if [ -n "$(UV)" ]; then \
 		echo "Building $(VENV) with uv ..."; \
 		"$(UV)" venv --quiet --seed --python "$(PYTHON)" $(VENV) && \
-		"$(UV)" pip install --quiet --python $(BIN)/python $(HASHED) --editable '.[$(EXTRAS)]' || { \
+		"$(UV)" pip install --quiet --compile-bytecode --python $(BIN)/python $(HASHED) --editable '.[$(EXTRAS)]' || { \
 		echo "uv failed (message above). With pip instead: make UV= ..." >&2; exit 1; }; \
 	else \
 		echo "Building $(VENV) with pip (a few minutes; with uv on the PATH it is much quicker) ..."; \

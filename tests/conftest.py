@@ -19,7 +19,7 @@ import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 settings.register_profile("nddv", deadline=None, derandomize=True, print_blob=True)
-# Other examples every time: pytest --hypothesis-profile=random
+# Other examples every time, and more of fuzzed inputs: pytest --hypothesis-profile=random
 settings.register_profile("random", settings.get_profile("nddv"), derandomize=False)
 settings.load_profile("nddv")
 

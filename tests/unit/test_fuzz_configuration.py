@@ -1,11 +1,12 @@
-"""4,000 altered configurations: accepted, or refused in one line that names a place."""
+"""Altered configurations: accepted, or refused in one line that names a place."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from fuzzing import fuzzed
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nddv.problems.encoders import known_encoders
@@ -17,7 +18,6 @@ from nddv.workflow.configuration import check_configuration
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
 ALTERED, OTHERS, CLAIMED = 3400, 400, 200
-FUZZ = {"suppress_health_check": list(HealthCheck)}
 
 
 def small_configuration():
@@ -41,8 +41,9 @@ def small_configuration():
         entry["grids"] = [
             {"datasets": ["2dplanes"], "n": [1000], "corruptions": ["label10"], "methods": methods}
         ]
-    for part in ("marginals", "retraining", "bridge"):
-        whole["audits"][part]["datasets"] = ["2dplanes", "bbc@minilm"]
+    compared = [whole["audits"][part] for part in ("marginals", "retraining", "bridge")]
+    for part in (*compared, whole["semivalues"], *whole["modules"]["trained"].values()):
+        part["datasets"] = ["2dplanes", "bbc@minilm"]
     for table in whole["timings"]["tables"].values():
         table[0]["methods"] = ["nddv-path", "odv:KNNShapley"]
     whole["methods"] = methods
@@ -130,8 +131,12 @@ def misspelt(draw, word):
     return word[:at] + other + word[at + 1 :]
 
 
+def test_without_an_alteration_it_is_accepted():
+    check_configuration(WHOLE, ROOT)
+
+
 @pytest.mark.slow
-@settings(max_examples=ALTERED, **FUZZ)
+@settings(**fuzzed(ALTERED))
 @given(config=altered(lambda: WHOLE))
 def test_a_configuration_is_accepted_or_refused_in_one_line(says_why, config):
     try:
@@ -146,7 +151,7 @@ def test_a_configuration_is_accepted_or_refused_in_one_line(says_why, config):
     assert len(what) > 5
 
 
-@settings(max_examples=OTHERS, **FUZZ)
+@settings(**fuzzed(OTHERS))
 @given(config=VALUES)
 def test_what_is_no_configuration_is_refused(says_why, config):
     with pytest.raises(ConfigurationError) as caught:
@@ -154,7 +159,7 @@ def test_what_is_no_configuration_is_refused(says_why, config):
     says_why(caught.value)
 
 
-@settings(max_examples=CLAIMED, **FUZZ)
+@settings(**fuzzed(CLAIMED))
 @given(content=altered(lambda: SOME_CLAIMS))
 def test_claims_are_accepted_or_refused_in_one_line(says_why, monkeypatch, content):
     monkeypatch.setattr("nddv.reporting.claims.read_yaml", lambda path: content)

@@ -1,4 +1,4 @@
-"""1,500 inputs to `NDDV.fit`: values that are finite and sum to zero, or an error that says why."""
+"""Inputs to `NDDV.fit`: values that are finite and sum to zero, or an error that says why."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from fuzzing import fuzzed
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -260,7 +261,7 @@ def inputs(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=FITS, suppress_health_check=list(HealthCheck))
+@settings(**fuzzed(FITS))
 @given(case=inputs())
 def test_values_or_an_error_that_says_why(case, says_why):
     params, X, y, sides = case

@@ -1,4 +1,4 @@
-"""4,500 files: a table that can be used, or an error that says what is wrong with the file."""
+"""Files: a table that can be used, or an error that says what is wrong with the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from fuzzing import fuzzed
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -24,7 +25,6 @@ from nddv.tabular.encoding import Rules, learn_encoding, read_target
 from nddv.tabular.files import FileTable, TableError, read_table
 
 TEXTS, SIDES, ALTERED, ARCHIVES = 2500, 500, 800, 700
-FUZZ = {"suppress_health_check": list(HealthCheck)}
 
 # ------------------------------------------------------------------ text files
 
@@ -163,7 +163,7 @@ def choices(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=TEXTS, **FUZZ)
+@settings(**fuzzed(TEXTS))
 @given(file=text_files(), choose=choices())
 def test_a_text_file_is_used_or_refused(tmp_path_factory, says_why, file, choose):
     content, how = file
@@ -177,7 +177,7 @@ def scratch(factory, name):
     return factory.getbasetemp() / name
 
 
-@settings(max_examples=SIDES, **FUZZ)
+@settings(**fuzzed(SIDES))
 @given(file=text_files())
 def test_another_table_is_encoded_alike_or_refused(tmp_path_factory, says_why, file):
     content, how = file
@@ -251,7 +251,7 @@ TABLES = {
 }
 
 
-@settings(max_examples=ALTERED, **FUZZ)
+@settings(**fuzzed(ALTERED))
 @given(name=st.sampled_from(sorted(TABLES)), alter=alterations())
 def test_a_damaged_table_is_used_or_refused(tmp_path_factory, says_why, name, alter):
     path = scratch(tmp_path_factory, name)
@@ -296,7 +296,7 @@ COLLECTIONS = {
 }
 
 
-@settings(max_examples=ARCHIVES, **FUZZ)
+@settings(**fuzzed(ARCHIVES))
 @given(reader=st.sampled_from(sorted(COLLECTIONS)), alter=alterations())
 def test_a_damaged_collection_is_read_or_refused(tmp_path_factory, says_why, reader, alter):
     name, content, entry = COLLECTIONS[reader]

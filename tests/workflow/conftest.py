@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -167,8 +168,19 @@ class Project:
         path = self.folder / "src" / "nddv" / source
         path.write_text(path.read_text() + text)
 
+    def copy(self, folder: Path) -> Project:
+        """A copy, with all that was made and the times of its files."""
+        shutil.copytree(self.folder, folder)
+        return replace(self, folder=folder)
 
-def copy_project(folder: Path) -> Project:
+
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory) -> Project:
+    """A copy of the project whose sources are compiled: every job would do it anew.
+
+    Look, do not run anything.
+    """
+    folder = tmp_path_factory.mktemp("workflow") / "pristine"
     folder.mkdir()
     for part in PARTS:
         if (ROOT / part).is_dir():
@@ -176,23 +188,24 @@ def copy_project(folder: Path) -> Project:
             shutil.copytree(ROOT / part, folder / part, ignore=ignore)
         else:
             shutil.copy2(ROOT / part, folder / part)
+    assert compileall.compile_dir(folder / "src", quiet=2)
     return Project(folder)
 
 
 @pytest.fixture
-def fresh(tmp_path) -> Project:
+def fresh(pristine, tmp_path) -> Project:
     """A copy of the project in which nothing has been run."""
-    return copy_project(tmp_path / "fresh")
+    return pristine.copy(tmp_path / "fresh")
 
 
 @pytest.fixture(scope="module")
-def another_copy(tmp_path_factory) -> Project:
-    """A copy of the project for the tests of one module."""
-    return copy_project(tmp_path_factory.mktemp("workflow") / "another")
+def another_copy(pristine, tmp_path_factory) -> Project:
+    """A copy of the project for the tests of one module, in which nothing has been run."""
+    return pristine.copy(tmp_path_factory.mktemp("workflow") / "another")
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory) -> Project:
+def finished(pristine, tmp_path_factory) -> Project:
     """A project whose micro configuration has been run. Look, do not change.
 
     Where tests run in several processes, one of them runs it and each has a copy.
@@ -201,16 +214,19 @@ def finished(tmp_path_factory) -> Project:
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with FileLock(shared / "finished.lock"):
         if not (shared / "finished").exists():
-            made = copy_project(tmp_path_factory.mktemp("workflow") / "finished")
+            made = pristine.copy(tmp_path_factory.mktemp("workflow") / "finished")
             made.snakemake()
             made.folder.rename(shared / "finished")
-    mine = tmp_path_factory.mktemp("workflow") / "finished"
-    shutil.copytree(shared / "finished", mine)
-    return Project(mine)
+    return Project(shared / "finished").copy(tmp_path_factory.mktemp("workflow") / "finished")
+
+
+@pytest.fixture(scope="module")
+def continued(finished, tmp_path_factory) -> Project:
+    """A copy of the finished project for the tests of one module, which run more in it."""
+    return finished.copy(tmp_path_factory.mktemp("workflow") / "continued")
 
 
 @pytest.fixture
 def project(finished, tmp_path) -> Project:
     """A copy of the finished project that the test may change."""
-    shutil.copytree(finished.folder, tmp_path / "project")
-    return Project(tmp_path / "project")
+    return finished.copy(tmp_path / "project")

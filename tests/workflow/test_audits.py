@@ -17,10 +17,10 @@ TARGETS = [
 
 
 @pytest.fixture(scope="module")
-def audited(another_copy):
+def audited(continued):
     """A project whose audits have been run. Look, do not change."""
-    another_copy.snakemake(*TARGETS)
-    return another_copy
+    continued.snakemake(*TARGETS)
+    return continued
 
 
 def table(project, name):

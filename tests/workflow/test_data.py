@@ -18,10 +18,17 @@ ROOT = Path(__file__).parents[2]
 METHODS = ["knn-shapley", "random"]
 
 
-def tables(project):
-    folder = project.folder / "reports" / "tables"
-    detection = [pd.read_csv(path) for path in sorted(folder.glob("detection_n*.csv"))]
-    return pd.read_csv(folder / "datasets.csv"), pd.concat(detection)
+TABLES = "reports/tables"
+DATASETS = f"{TABLES}/datasets.csv"
+
+
+def datasets_of(project):
+    return pd.read_csv(project.folder / DATASETS).set_index("dataset")
+
+
+def detection_of(project):
+    found = sorted((project.folder / TABLES).glob("detection_n*.csv"))
+    return pd.concat(map(pd.read_csv, found))
 
 
 def write_own_table(path, rows=150, seed=100):
@@ -40,8 +47,7 @@ def test_ones_own_table_runs_every_experiment(fresh):
         "problems": [{"dataset": "mine", "n": 60, "corruption": "label10+gauss10"}],
     }
     fresh.snakemake(overlay=overlay)
-    datasets, detection = tables(fresh)
-    row = datasets.set_index("dataset").loc["mine"]
+    row, detection = datasets_of(fresh).loc["mine"], detection_of(fresh)
     assert (row["rows"], row["features"], row["group"]) == (150, 4, "sex")
     assert "not in the paper" in row["deviations"]
     assert (detection[detection["dataset"] == "mine"]["corruption"] == "label10+gauss10").all()
@@ -99,17 +105,16 @@ def test_documents_through_an_encoder_of_ones_own(fresh, tmp_path):
         "problems": [{"dataset": "news@letters", "n": 60, "corruption": "label10"}],
         "methods": METHODS,
     }
-    fresh.snakemake(overlay=overlay, data=data)
-    datasets, detection = tables(fresh)
-    row = datasets.set_index("dataset").loc["news@letters"]
+    fresh.snakemake(DATASETS, f"{TABLES}/detection_n60.csv", overlay=overlay, data=data)
+    row = datasets_of(fresh).loc["news@letters"]
     assert (row["rows"], row["features"], row["encoder"]) == (160, 4, "letters")
-    measured = detection.set_index("method").loc["knn-shapley"]
+    measured = detection_of(fresh).set_index("method").loc["knn-shapley"]
     assert measured["dataset"] == "news@letters"
     assert measured["f1"] > 0.3  # chance is 0.1
-    features = fresh.folder / "results" / "data" / "news@letters" / "features.npy"
-    before = features.read_bytes()
-    fresh.snakemake("--forcerun", "encode_dataset", overlay=overlay, data=data)
-    assert features.read_bytes() == before
+    features = "results/data/news@letters/features.npy"
+    before = (fresh.folder / features).read_bytes()
+    fresh.snakemake(features, "--forcerun", "encode_dataset", overlay=overlay, data=data)
+    assert (fresh.folder / features).read_bytes() == before
 
 
 def test_a_data_set_that_cannot_be_had_is_a_gap_with_its_reason(fresh):
@@ -124,9 +129,8 @@ def test_a_data_set_that_cannot_be_had_is_a_gap_with_its_reason(fresh):
         "methods": METHODS,
     }
     fresh.snakemake(overlay=overlay)
-    datasets, detection = tables(fresh)
+    datasets, detection = datasets_of(fresh), detection_of(fresh)
     reason = "you supply its files (imagenet100) in the folder that NDDV_DATA names"
-    datasets = datasets.set_index("dataset")
     assert datasets.loc["imagenet100@resnet50", "deviations"] == reason
     assert datasets.loc["imagenet100@resnet50", "rows_paper"] == 130000
     assert "you supply its files" in datasets.loc["tinyimagenet100@resnet50", "deviations"]
@@ -146,13 +150,13 @@ def test_resampled_rows_are_shown_in_the_table(fresh):
     done = fresh.snakemake(overlay={**overlay, **refused}, check=False)
     assert done.returncode != 0
     assert "resample" in done.stdout
-    fresh.snakemake(overlay=overlay)
-    note = tables(fresh)[0].set_index("dataset").loc["wine", "deviations"]
-    assert "n=300 is drawn with replacement" in note
+    problem = "results/problems/wine/n300/label10/seed100/problem.npz"
+    fresh.snakemake(problem, DATASETS, overlay=overlay)
+    assert len(load_problem(fresh.folder / problem).y_train) == 300
+    assert "n=300 is drawn with replacement" in datasets_of(fresh).loc["wine", "deviations"]
     overlay["problems"][0]["n"] = 90  # 135 of 178 rows: nothing is drawn twice
-    fresh.snakemake("reports/tables/datasets.csv", overlay=overlay)
-    note = tables(fresh)[0].set_index("dataset").loc["wine", "deviations"]
-    assert "with replacement" not in note
+    fresh.snakemake(DATASETS, overlay=overlay)
+    assert "with replacement" not in datasets_of(fresh).loc["wine", "deviations"]
 
 
 def test_another_regime_is_labelled(fresh):
@@ -162,18 +166,18 @@ def test_another_regime_is_labelled(fresh):
     assert "The validation part is corrupted as well." in text
 
 
-def test_both_regimes_live_in_one_run(fresh):
+def test_both_regimes_live_in_one_run(project):
     usual = {"dataset": "2dplanes", "n": 60, "corruption": "label10"}
     overlay = {
         "problems": [usual, {**usual, "corruption": "label10@released"}],
         "methods": ["nddv-released", "random"],
         "settings": {"nddv-released": {"epochs": 2}},
     }
-    fresh.snakemake("reports/tables/detection_n60.csv", overlay=overlay)
-    table = pd.read_csv(fresh.folder / "reports" / "tables" / "detection_n60.csv", comment="#")
+    project.snakemake("reports/tables/detection_n60.csv", overlay=overlay)
+    table = pd.read_csv(project.folder / "reports" / "tables" / "detection_n60.csv", comment="#")
     found = table[table["method"] == "nddv-released"].set_index("corruption")["runs"]
     assert found.to_dict() == {"label10": 2, "label10@released": 2}
-    folder = fresh.folder / "results" / "problems" / "2dplanes" / "n60"
+    folder = project.folder / "results" / "problems" / "2dplanes" / "n60"
     for corruption, valid in (("label10", "clean"), ("label10@released", "corrupted")):
         problem = load_problem(folder / corruption / "seed100" / "problem.npz")
         assert problem.record["valid"] == valid

@@ -5,21 +5,24 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from nddv.audit.estimators import CERTIFYING, ESTIMATORS
 from nddv.evaluation.ceiling import CEILING
 from nddv.replay.choices import REPLAY, TERMINAL, TRACIN
 from nddv.reporting.catalogue.figures import FIGURES
+from nddv.reporting.catalogue.tables import TABLES
 
 PARTS = [
     *("detection", "experiments", "sensitivity", "curation", "groups", "scaling", "pictures"),
     *("semivalues", "modules", "claims", "page"),
 ]
+SEMIVALUES = [name for name, entry in TABLES.items() if entry.part == "semivalues"]
 
 
 @pytest.fixture(scope="module")
-def evaluated(another_copy):
+def evaluated(continued):
     """A project where all but the audits has been run. Look, do not change."""
-    another_copy.snakemake(overlay={"parts": PARTS})
-    return another_copy
+    continued.snakemake(overlay={"parts": PARTS})
+    return continued
 
 
 def table(project, name):
@@ -134,3 +137,31 @@ def test_networks_are_trained_end_to_end_and_what_is_absent_is_a_gap(evaluated):
     for name in ("module_fidelity", "module_changes"):
         figure = evaluated.folder / "reports" / "figures" / f"{name}.png"
         assert figure.stat().st_size > 10_000
+
+
+def test_every_table_of_semivalues_has_its_problem_and_the_gap(evaluated):
+    assert len(SEMIVALUES) == 3
+    for name in SEMIVALUES:
+        found = table(evaluated, name).set_index("dataset")
+        assert "imagenet" in found.loc["imagenet100@resnet50", "note"]
+        assert set(found.loc["2dplanes", "semivalue"]) == {"shapley", "banzhaf"}
+        assert found["config"].str.fullmatch("[0-9a-f]{12}").all()
+        text = (evaluated.folder / "reports" / "tables" / f"{name}.md").read_text(encoding="utf-8")
+        assert "Seed 100." in text
+
+
+def test_estimators_and_methods_are_compared_and_what_came_too_late_is_a_gap(evaluated):
+    found = table(evaluated, "semivalue_accuracy").dropna(subset="method")
+    assert {*ESTIMATORS, "shapley-level", "knn-shapley"} <= set(found["method"])
+    early, late = (found[found["budget"] == budget] for budget in (0.001, 0.3))
+    assert early["pearson"].isna().all()
+    assert early["note"].str.contains("no values before").all()
+    assert late["pearson"].notna().any()
+    shares = table(evaluated, "certified_shares").dropna(subset="method")
+    assert set(shares["method"]) == set(CERTIFYING)
+    assert (table(evaluated, "semivalue_seconds")["to_target"].dropna() > 0).all()
+
+
+def test_figures_of_semivalues_are_drawn(evaluated):
+    for name in ("semivalue_accuracy", "certified_shares"):
+        assert (evaluated.folder / "reports" / "figures" / f"{name}.png").stat().st_size > 10_000

@@ -22,6 +22,7 @@ METHODS = [
     "random",
 ]
 PROBLEM = "2dplanes/n60/label10"
+TABLE = "reports/tables/detection_n60.csv"
 NDDV_RULES = {"value_nddv", "value_replayed"}
 VALUE_RULES = NDDV_RULES | {"value_baseline"}
 PROBLEM_RULES = {"make_problems", "evaluate_ceiling"}
@@ -49,7 +50,7 @@ def test_every_method_leaves_values_and_a_record(finished, method, seed):
 
 
 def test_the_table_has_every_method_and_chance(finished):
-    table = pd.read_csv(finished.folder / "reports" / "tables" / "detection_n60.csv")
+    table = pd.read_csv(finished.folder / TABLE)
     ours = table[table["n"] == 60].set_index("method")
     assert list(ours.index) == [*METHODS, CEILING, "chance", "chance-everything"]
     assert (ours.loc[METHODS, "runs"] == 2).all()
@@ -92,15 +93,12 @@ def test_a_second_run_does_nothing(finished):
         ("reporting/figures/style.py", {"figure"}),
         ("reporting/tables/datasets.py", {"table"}),
         ("evaluation/detection.py", EVALUATION_RULES),
-        ("evaluation/curation.py", set()),  # not a part that is asked for
-        ("anatomy/kernels.py", set()),
         ("dynamics/__init__.py", NDDV_RULES | EVALUATION_RULES),
         ("dynamics/readouts.py", REPORT_RULES),  # titles, which nothing that computes reads
         ("estimator/nddv.py", NDDV_RULES | EVALUATION_RULES),
         ("baselines/neighbours.py", {"value_baseline"} | EVALUATION_RULES),
         ("problems/corruption.py", PROBLEM_RULES | VALUE_RULES | EVALUATION_RULES),
         ("problems/readers.py", {"load_dataset"} | PROBLEM_RULES | VALUE_RULES | EVALUATION_RULES),
-        ("problems/encoders/text.py", set()),  # a table is not encoded
     ],
 )
 def test_a_changed_source_reruns_what_depends_on_it(project, source, rerun):
@@ -108,14 +106,23 @@ def test_a_changed_source_reruns_what_depends_on_it(project, source, rerun):
     assert project.planned() == rerun
 
 
+def test_a_changed_source_that_nothing_depends_on_reruns_nothing(project):
+    for source in (
+        *("evaluation/curation.py", "anatomy/kernels.py"),  # of parts that are not asked for
+        "problems/encoders/text.py",  # a table is not encoded
+    ):
+        project.append(source, "\n# changed\n")
+    assert project.planned() == set()
+
+
 def test_a_changed_setting_reruns_its_method_only(project):
     settings = {"nddv": {"epochs": 2}, "knn-shapley": {"k": 3}}
-    project.snakemake(overlay={"settings": settings})
+    project.snakemake(TABLE, overlay={"settings": settings})
     table = project.folder / "results" / "values" / PROBLEM / "seed100"
     assert json.loads((table / "knn-shapley.json").read_text())["params"]["k"] == 3
     kept = (table / "small-loss.npz").stat().st_mtime
     assert kept < (table / "knn-shapley.npz").stat().st_mtime
-    assert project.planned(overlay={"settings": settings}) == set()
+    assert project.planned(TABLE, overlay={"settings": settings}) == set()
     assert project.planned(
         overlay={"settings": {"nddv": {"epochs": 3}, "knn-shapley": {"k": 3}}}
     ) == (NDDV_RULES | EVALUATION_RULES)
@@ -125,7 +132,7 @@ def test_values_made_again_are_the_same(project):
     folder = project.folder / "results" / "values" / PROBLEM / "seed101"
     before = {path.name: load_values(path).values for path in folder.glob("*.npz")}
     shutil.rmtree(folder)
-    project.snakemake("--forcerun", *VALUE_RULES)
+    project.snakemake(*(f"results/values/{PROBLEM}/seed101/{name}" for name in before))
     assert set(before) == {f"{method}.npz" for method in METHODS}
     for name, values in before.items():
         np.testing.assert_array_equal(load_values(folder / name).values, values)
@@ -137,7 +144,7 @@ def test_a_method_that_cannot_is_a_visible_gap(project):
         "\n\ndef small_loss(X, y):\n    raise NoValues('too few | points')\n",
     )
     project.snakemake()
-    table = pd.read_csv(project.folder / "reports" / "tables" / "detection_n60.csv")
+    table = pd.read_csv(project.folder / TABLE)
     row = table[table["method"] == "small-loss"].iloc[0]
     assert row["runs"] == 0
     assert np.isnan(row["f1"])
@@ -180,18 +187,16 @@ def test_the_report_carries_captions_and_no_path_of_this_machine(project):
 
 def test_results_can_live_in_another_folder(finished, tmp_path):
     overlay = {"methods": ["random"]}
-    finished.snakemake("--directory", str(tmp_path), overlay=overlay)
-    table = pd.read_csv(tmp_path / "reports" / "tables" / "detection_n60.csv")
+    finished.snakemake(TABLE, "--directory", str(tmp_path), overlay=overlay)
+    table = pd.read_csv(tmp_path / TABLE)
     assert table["method"].iloc[0] == "random"
 
 
 @pytest.mark.skipif(find_spec("opendataval") is None, reason="OpenDataVal: make opendataval")
-def test_an_evaluator_of_opendataval_stands_beside_ours(fresh):
+def test_an_evaluator_of_opendataval_stands_beside_ours(project):
     overlay = {"methods": ["knn-shapley", "odv:KNNShapley"], "settings": {"knn-shapley": {"k": 10}}}
-    fresh.snakemake(overlay=overlay)
-    table = pd.read_csv(fresh.folder / "reports" / "tables" / "detection_n60.csv").set_index(
-        "method"
-    )
+    project.snakemake(TABLE, overlay=overlay)
+    table = pd.read_csv(project.folder / TABLE).set_index("method")
     assert table.loc["odv:KNNShapley", "title"] == "OpenDataVal's KNNShapley"
     assert table.loc["odv:KNNShapley", "runs"] == 2
     assert table.loc["odv:KNNShapley", "note"] != table.loc["odv:KNNShapley", "note"]  # no gap
