@@ -52,7 +52,7 @@ endif
 WORKERS ?= 2
 EMBEDDED := config/config.yaml config/embedded.yaml
 COMPLETE := $(EMBEDDED) config/complete.yaml
-# that of the committed report
+# that of reports/fresh
 FRESH := $(EMBEDDED) config/fresh.yaml
 SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
@@ -107,9 +107,12 @@ complete: $(READY) ## ... on every data set, also those that NDDV_DATA names, at
 	@echo "The report: $(abspath reports/index.html)"
 
 # Only times of files count: they are those of the run that was kept, which another state of the code may have made.
-redraw: $(READY) ## tables, figures and page of the committed report, from its kept scores; computes only what they lack
-	$(BIN)/python -m nddv.workflow.kept unpack
-	$(SNAKEMAKE) --configfile $(FRESH) --rerun-triggers mtime --forcerun table figure report_page
+REDRAWN := results/fresh
+redraw: $(READY) ## tables and figures of reports/fresh, from the scores that were kept, in results/fresh/reports
+	@mkdir -p $(REDRAWN)/reports
+	@cp reports/run.tar.xz $(REDRAWN)/reports/
+	cd $(REDRAWN) && $(abspath $(BIN))/python -m nddv.workflow.kept unpack
+	$(SNAKEMAKE) --configfile $(FRESH) --directory $(REDRAWN) --rerun-triggers mtime --forcerun table figure
 
 keep: $(READY) ## pack the scores and records of a run, without its arrays: reports/run.tar.xz
 	$(BIN)/python -m nddv.workflow.kept pack

@@ -23,7 +23,7 @@ from nddv.reporting.verify import TABLES, read_folder
 
 Frames = Mapping[str, pd.DataFrame]
 
-CONFIGURATION = "config/config.yaml config/embedded.yaml config/fresh.yaml"
+CONFIGURATION = "config/config.yaml config/embedded.yaml"
 """That of the committed report."""
 
 NOT_MADE = "not among the committed tables"

@@ -4,9 +4,10 @@
     python -m nddv.workflow.kept unpack    # reports/run.tar.xz -> results
 
 The archive has the scores and records of a run (CSV and JSON files) and none of its arrays: it is
-small enough to travel with the reports. After unpacking, Snakemake makes tables, figures and the
-page from it, and computes only what it lacks: a run goes on where it ended on another machine.
-Times of files are kept, since Snakemake compares them.
+small enough to travel with the reports. After unpacking, Snakemake makes tables and figures from
+it, and computes only what it lacks: a run goes on where it ended on another machine. Times of files
+are kept, since Snakemake compares them (``--rerun-triggers mtime``). It notices no other change: a
+problem that is asked for with other methods or settings has to be deleted from the results first.
 """
 
 from __future__ import annotations
