@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from nddv.reporting.catalogue.tables import TABLES
+from nddv.reporting.frames import NOT_RUN
 
 ENTRY = TABLES["released_procedure"]
 PROBLEM = {"n": 1000, "corruption": "label10@released"}
@@ -53,6 +54,13 @@ def test_what_is_not_printed_or_not_run_has_no_difference(table):
     assert table.loc["fire", ["within", "two_means_at_least"]].tolist() == ["", pytest.approx(0.2)]
     assert table.loc["pol", ["within", "note"]].tolist() == ["", "no file"]
     assert table.loc["pol", "published_low"] == 0.5
+
+
+def test_where_nothing_was_run_the_printed_numbers_stand_alone():
+    printed = pd.DataFrame([{"dataset": "pol", **PROBLEM, "f1": 0.5}])
+    frame = ENTRY.load()(scores=pd.DataFrame(), published=printed)
+    assert frame[["dataset", "published_low", "within"]].to_numpy().tolist() == [["pol", 0.5, ""]]
+    assert frame["note"].tolist() == [NOT_RUN]
 
 
 def test_the_columns_of_the_entry_are_those_of_the_frame(table):

@@ -21,11 +21,13 @@ def released_procedure(
     (or, negative, below) the range of what is printed; ``within`` says whether it lies in that
     range, widened by our standard deviation over seeds.
     """
-    runs = scores[scores["method"] == RELEASED].rename(columns=MEASURED)
     rule = MEASURED["f1_two_means_at_least"]
-    table = over_seeds(runs, PROBLEM, list(MEASURED.values()))
-    of_rule = runs.groupby(PROBLEM, sort=False)[rule]
-    table = table.assign(lowest=of_rule.min().to_numpy(), highest=of_rule.max().to_numpy())
+    table = pd.DataFrame(columns=[*PROBLEM, "runs", rule, f"{rule}_sd"])
+    if len(scores):  # none where no problem of the regime was run
+        runs = scores[scores["method"] == RELEASED].rename(columns=MEASURED)
+        of_rule = runs.groupby(PROBLEM, sort=False)[rule]
+        ends = {"lowest": of_rule.min().to_numpy(), "highest": of_rule.max().to_numpy()}
+        table = over_seeds(runs, PROBLEM, list(MEASURED.values())).assign(**ends)
     printed = published.groupby(PROBLEM, sort=False)["f1"].agg(low="min", high="max", runs="count")
     problems = [gap for gap in gaps if "method" not in gap]
     table = completed(table, printed.reset_index(), gaps=problems, unprinted=False)
