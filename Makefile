@@ -109,12 +109,12 @@ complete: $(READY) ## ... on every data set, also those that NDDV_DATA names, at
 # Only times of files count: they are those of the run that was kept, which another state of the code may have made.
 REDRAWN := results/fresh
 redraw: $(READY) ## tables and figures of reports/fresh, from the scores that were kept, in results/fresh/reports
-	@mkdir -p $(REDRAWN)/reports
-	@cp reports/run.tar.xz $(REDRAWN)/reports/
+	@mkdir -p $(REDRAWN)/results
+	@cp results/kept.tar.xz $(REDRAWN)/results/
 	cd $(REDRAWN) && $(abspath $(BIN))/python -m nddv.workflow.kept unpack
 	$(SNAKEMAKE) --configfile $(FRESH) --directory $(REDRAWN) --rerun-triggers mtime --forcerun table figure
 
-keep: $(READY) ## pack the scores and records of a run, without its arrays: reports/run.tar.xz
+keep: $(READY) ## pack the scores and records of a run, without its arrays: results/kept.tar.xz
 	$(BIN)/python -m nddv.workflow.kept pack
 
 timings: $(READY) ## the paper's run-time experiments up to a million points (an hour or more), and the report with them
@@ -197,7 +197,7 @@ $(VALIDATORS)/.ready: $(READY)
 
 clean: ## remove results and caches (the reports stay)
 	rm -rf site .cache .snakemake .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
-	find results -mindepth 1 ! -path results/README.md -delete 2>/dev/null || true
+	find results -mindepth 1 ! -path results/README.md ! -path results/kept.tar.xz -delete 2>/dev/null || true
 	find src tests workflow benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## ... and the environment

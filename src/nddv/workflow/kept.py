@@ -1,7 +1,7 @@
 """Keep what tables and figures are made of, so that nobody has to compute it again.
 
-    python -m nddv.workflow.kept pack      # results -> reports/run.tar.xz
-    python -m nddv.workflow.kept unpack    # reports/run.tar.xz -> results
+    python -m nddv.workflow.kept pack      # results -> results/kept.tar.xz
+    python -m nddv.workflow.kept unpack    # results/kept.tar.xz -> results
 
 The archive has the scores and records of a run (CSV and JSON files) and none of its arrays: it is
 small enough to travel with the reports. After unpacking, Snakemake makes tables and figures from
@@ -19,9 +19,9 @@ from pathlib import Path
 
 from nddv.support.files import atomic_write
 
-RESULTS, ARCHIVE = Path("results"), Path("reports/run.tar.xz")
+RESULTS, ARCHIVE = Path("results"), Path("results/kept.tar.xz")
 SUFFIXES = (".csv", ".json")
-LEFT = ("benchmarks", "checksums", "logs", "quick", "tables")
+LEFT = ("benchmarks", "checksums", "fresh", "logs", "quick", "tables")
 """Folders of results that stay: they are about a machine, or made from the others in a moment."""
 FETCHED = "files.json"  # where fetched files lie on one machine
 
