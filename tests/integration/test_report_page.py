@@ -182,7 +182,7 @@ def page(tmp_path_factory):
     snakemake = SimpleNamespace(
         input=Inputs(**inputs),
         params=SimpleNamespace(entries={"wide": entry}, provenance=provenance),
-        output=[reports / "index.html"],
+        output=Inputs(page=reports / "index.html", environment=reports / "environment.json"),
         log=[reports / "page.log"],
         resources={},
         rule="report_page",

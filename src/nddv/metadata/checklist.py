@@ -41,9 +41,10 @@ COMMANDS = f"""\
 A command makes the tables of a claim, and what they need, in the folder where it is given:
 
 ```sh
-C="--cores all --configfile {CONFIGURATION} --"
-snakemake $C reports/tables/claims.csv     # all verdicts
+snakemake --cores all --configfile {CONFIGURATION} -- reports/tables/claims.csv
 ```
+
+makes all verdicts. Below, `$C` stands for `--cores all --configfile {CONFIGURATION} --`.
 
 The time is that of the valuations in these tables: the seconds of a run, times the number of runs,
 summed. Readouts of one training are each counted with it. {NONE}: the table has no times; audits
@@ -110,7 +111,7 @@ def _data(root: Path) -> str:
         f"{len(entries)} data sets: {checked} with SHA-256 of their files, {formula} that a "
         f"formula draws (some have both), {shipped} that scikit-learn ships; licences and "
         "citations in `config/datasets.yaml` and, as Croissant, in "
-        "[metadata/croissant](../metadata/croissant); "
+        "`metadata/croissant`; "
         "[how they are fetched](data.md)"
     )
 
