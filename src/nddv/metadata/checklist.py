@@ -41,10 +41,10 @@ COMMANDS = f"""\
 A command makes the tables of a claim, and what they need, in the folder where it is given:
 
 ```sh
-snakemake --cores all --configfile {CONFIGURATION} -- reports/tables/claims.csv
+snakemake --configfile {CONFIGURATION} --cores all reports/tables/claims.csv
 ```
 
-makes all verdicts. Below, `$C` stands for `--cores all --configfile {CONFIGURATION} --`.
+makes all verdicts. Below, `$C` stands for `--configfile {CONFIGURATION} --cores all`.
 
 The time is that of the valuations in these tables: the seconds of a run, times the number of runs,
 summed. Readouts of one training are each counted with it. {NONE}: the table has no times; audits
