@@ -24,15 +24,14 @@ import yaml
 
 from nddv.metadata.checklist import duration, hours_of, machine
 from nddv.metadata.citation import cited, read_citation
-from nddv.methods.registry import get_method
-from nddv.methods.variants import RELEASED, is_nddv
+from nddv.methods.variants import RELEASED
 from nddv.reporting.catalogue.figures import FIGURES
 from nddv.reporting.claims import PAPER, SCORES
 from nddv.reporting.contents import shown
 from nddv.reporting.findings import find
 from nddv.reporting.frames import PROBLEM, words
 from nddv.reporting.numbers import NONE, number, with_spread
-from nddv.reporting.tables.leaders import NO_RIVALS
+from nddv.reporting.tables.leaders import is_rival
 from nddv.reporting.titles import title_of
 from nddv.reporting.verdicts import VERDICTS, counts
 from nddv.reporting.verify import TABLES, read_folder
@@ -147,7 +146,7 @@ def detection(table: pd.DataFrame) -> dict[str, Any]:
     several = table["corruption"].nunique() > 1
     for (dataset, _, corruption), part in table.groupby(PROBLEM, sort=False):
         of = part.drop_duplicates("method").set_index("method")
-        best = of[of.index.map(is_other) & of["f1"].notna()].nlargest(1, "f1")
+        best = of[of.index.map(is_rival) & of["f1"].notna()].nlargest(1, "f1")
         cells = [cell(of, name, "f1") for name in SCORES_OF_NDDV]
         rival = [f"{cell(of, name, 'f1')} ({title_of(name)})" for name in best.index]
         if rival or any(text != NONE for text in cells):
@@ -156,17 +155,6 @@ def detection(table: pd.DataFrame) -> dict[str, Any]:
             rows.append([name, printed, *cells, *(rival or [NONE])])
     heads = ["data set", "printed", *map(short_title, SCORES_OF_NDDV), "best other method"]
     return {"n": f"{table['n'].max():,.0f}", "heads": heads, "rows": rows}
-
-
-def is_other(method: Any) -> bool:
-    """Whether a row is of a method that NDDV is compared with."""
-    if not isinstance(method, str) or is_nddv(method) or method in NO_RIVALS:
-        return False
-    try:
-        get_method(method)
-    except ValueError:  # chance, or a ceiling
-        return False
-    return True
 
 
 def fidelity(frames: Frames) -> dict[str, Any]:

@@ -17,15 +17,13 @@ import pandas as pd
 
 from nddv.audit.choices import PARTICIPATION
 from nddv.audit.estimators import PUBLISHED, TWO_LEVEL
-from nddv.methods.registry import get_method
-from nddv.methods.variants import is_nddv
 from nddv.replay.choices import REPLAY, TERMINAL
 from nddv.reporting.claims import PAPER
 from nddv.reporting.dots import Dots, Picture, lay_out_dots
 from nddv.reporting.frames import PROBLEM, without_variants
 from nddv.reporting.numbers import number, short, with_spread
 from nddv.reporting.registry import load
-from nddv.reporting.tables.leaders import NO_RIVALS
+from nddv.reporting.tables.leaders import is_rival
 from nddv.reporting.titles import CHANCE, title_of
 
 MOST = 5  # findings on a page
@@ -74,7 +72,7 @@ def find(
 def detection(table: pd.DataFrame) -> Words | None:
     """F1 of the paper's score, of the path readout, of the best other method, and of chance."""
     rows = without_variants(table[table["f1"].notna()])
-    others = rows.loc[[_is_rival(name) for name in rows["method"]]]
+    others = rows.loc[[is_rival(name) for name in rows["method"]]]
     best = others.sort_values("f1", ascending=False).drop_duplicates(PROBLEM)
     named = {
         "path": rows[rows["method"] == PATH],
@@ -219,7 +217,7 @@ def run_seconds(table: pd.DataFrame) -> Words | None:
     if PAPER_SCORE not in rows.index:
         return None
     own = rows.loc[PAPER_SCORE]
-    others = rows.loc[[_is_rival(name) for name in rows.index], "median_seconds"]
+    others = rows.loc[[is_rival(name) for name in rows.index], "median_seconds"]
     words = {
         "seconds": number(own["median_seconds"]),
         "runs": str(int(own["runs"])),
@@ -245,17 +243,6 @@ def agrees(correlation: float) -> str:
     if correlation <= -min(STRENGTH):
         return "in reverse"
     return next((word for least, word in STRENGTH.items() if correlation >= least), "hardly")
-
-
-def _is_rival(method: str) -> bool:
-    """Whether a row is of a method that NDDV is compared with."""
-    if is_nddv(method) or method in NO_RIVALS:
-        return False
-    try:
-        get_method(method)
-    except ValueError:  # chance, or a ceiling
-        return False
-    return True
 
 
 def _on_all(part: pd.DataFrame, parts: Any, keys: Sequence[str] = PROBLEM) -> pd.DataFrame:

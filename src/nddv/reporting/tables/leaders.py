@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student_law
 
+from nddv.methods.registry import get_method
 from nddv.methods.variants import RELEASED, is_nddv
 from nddv.reporting.frames import PROBLEM
 from nddv.reporting.registry import Result
@@ -21,6 +22,17 @@ CONFIDENCE = 0.95
 COLUMNS = [*PROBLEM, "method", "title", "f1", "f1_sd", "baseline", "baseline_title", "baseline_f1"]
 COLUMNS += ["baseline_f1_sd", "ahead", "ahead_sd", "ahead_low", "ahead_high"]
 COLUMNS += ["wins", "leads", "zero_inside"]
+
+
+def is_rival(method: object) -> bool:
+    """Whether a row of a table is of a method that NDDV is compared with."""
+    if not isinstance(method, str) or is_nddv(method) or method in NO_RIVALS:
+        return False
+    try:
+        get_method(method)
+    except ValueError:  # chance, or a ceiling
+        return False
+    return True
 
 
 def leaders(scores: pd.DataFrame, methods: Collection[str]) -> Result:
@@ -37,7 +49,7 @@ def leaders(scores: pd.DataFrame, methods: Collection[str]) -> Result:
     compared = scores[scores["method"].isin(methods)]
     for problem, group in compared.groupby(PROBLEM, sort=False):
         by_seed = group.pivot(index="seed", columns="method", values="f1_budget")
-        others = [m for m in by_seed if not is_nddv(m) and m not in NO_RIVALS]
+        others = [m for m in by_seed if is_rival(m)]
         means = by_seed[others].mean().dropna()
         if means.empty:
             continue
