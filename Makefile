@@ -52,8 +52,6 @@ endif
 WORKERS ?= 2
 EMBEDDED := config/config.yaml config/embedded.yaml
 COMPLETE := $(EMBEDDED) config/complete.yaml
-# that of reports/fresh
-FRESH := $(EMBEDDED) config/fresh.yaml
 SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
 QUICK := results/quick
@@ -102,17 +100,17 @@ full: $(READY) ## all tables and figures of the paper on the embedded configurat
 	$(SNAKEMAKE) --configfile $(EMBEDDED) --report reports/report.html
 	@echo "The report: $(abspath reports/index.html)"
 
-complete: $(READY) ## ... on every data set, also those that NDDV_DATA names, at every rate and size (hours)
+complete: $(READY) ## the committed report: also data sets that NDDV_DATA names, more rates and sizes (hours)
 	$(SNAKEMAKE) --configfile $(COMPLETE)
 	@echo "The report: $(abspath reports/index.html)"
 
 # Only times of files count: they are those of the run that was kept, which another state of the code may have made.
-REDRAWN := results/fresh
-redraw: $(READY) ## tables and figures of reports/fresh, from the scores that were kept, in results/fresh/reports
+REDRAWN := results/redrawn
+redraw: $(READY) ## the committed report, from the scores that were kept, in results/redrawn/reports (minutes)
 	@mkdir -p $(REDRAWN)/results
 	@cp results/kept.tar.xz $(REDRAWN)/results/
 	cd $(REDRAWN) && $(abspath $(BIN))/python -m nddv.workflow.kept unpack
-	$(SNAKEMAKE) --configfile $(FRESH) --directory $(REDRAWN) --rerun-triggers mtime --forcerun table figure
+	$(SNAKEMAKE) --configfile $(COMPLETE) --directory $(REDRAWN) --rerun-triggers mtime --forcerun table figure
 
 keep: $(READY) ## pack the scores and records of a run, without its arrays: results/kept.tar.xz
 	$(BIN)/python -m nddv.workflow.kept pack

@@ -21,7 +21,7 @@ from nddv.support.files import atomic_write
 
 RESULTS, ARCHIVE = Path("results"), Path("results/kept.tar.xz")
 SUFFIXES = (".csv", ".json")
-LEFT = ("benchmarks", "checksums", "fresh", "logs", "quick", "tables")
+LEFT = ("benchmarks", "checksums", "logs", "quick", "redrawn", "tables")
 """Folders of results that stay: they are about a machine, or made from the others in a moment."""
 FETCHED = "files.json"  # where fetched files lie on one machine
 
