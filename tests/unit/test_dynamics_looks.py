@@ -10,7 +10,7 @@ import torch
 
 from nddv.dynamics.adjoint import Batch, batch_gradient
 from nddv.dynamics.flow import Flow
-from nddv.dynamics.looks import LOOK_EVERY, TRUST_FROM, crowded, due
+from nddv.dynamics.looks import LOOK_EVERY, TRUST_FROM, class_scores, crowded, due
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.runs import Data, Run, weighted_gradient
 from nddv.dynamics.schedule import Training
@@ -106,6 +106,16 @@ def test_path_is_the_mean_of_minus_the_costs_with_rising_weights() -> None:
     for run, expected in zip(model.runs, -rising_mean(costs), strict=True):
         assert run.path.dtype == torch.float64
         np.testing.assert_allclose(run.path.numpy(), expected, rtol=1e-9)
+
+
+def test_class_scores_weigh_looks_as_path_does() -> None:
+    model = Recorded()
+    outputs = model.looks()
+    logs = outputs - np.log(np.exp(outputs).sum(-1, keepdims=True))
+    scores = class_scores(model.flow, model.runs[0].glances, model.x).numpy()
+    np.testing.assert_allclose(scores, rising_mean(logs).mean(0), rtol=1e-9)
+    path = torch.stack([run.path for run in model.runs]).mean(0).numpy()
+    np.testing.assert_allclose(scores[np.arange(N), model.y], path, rtol=1e-9)
 
 
 def test_residuals_are_averaged_alike() -> None:
