@@ -18,6 +18,7 @@ import importlib.util
 import os
 import random
 import re
+import resource
 import signal
 import sys
 import time
@@ -37,7 +38,8 @@ RECORD = ROOT / "reports" / "mutants.csv"
 PACKAGES = ("dynamics", "replay", "coalitions", "audit", "checks")
 TARGET = 0.9
 LARGE = ("hypothesis", "scipy.stats", "sklearn.linear_model", "torch")
-SECONDS = 300  # a mutant that takes longer hangs: it is noticed
+SECONDS = 300  # of processor time; a mutant that takes longer hangs: it is noticed
+PATIENCE = 20  # times as many by the clock, for one that sleeps; a busy machine must not judge
 
 OPERATORS: dict[type, str] = {
     **{ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"},
@@ -160,7 +162,7 @@ def judge(mutants: Sequence[Mutant], workers: int) -> list[str]:
                 child = os.fork()
                 if not child:
                     _run(mutant)
-                running[child] = (place, time.monotonic() + SECONDS)
+                running[child] = (place, time.monotonic() + PATIENCE * SECONDS)
             time.sleep(0.05)
             for child, (place, deadline) in list(running.items()):
                 late = time.monotonic() > deadline
@@ -168,8 +170,9 @@ def judge(mutants: Sequence[Mutant], workers: int) -> list[str]:
                     os.kill(child, signal.SIGKILL)
                 ended, status = os.waitpid(child, 0 if late else os.WNOHANG)
                 if ended:
-                    failed = os.waitstatus_to_exitcode(status) != 0
-                    outcomes[place] = "time" if late else "test" if failed else ""
+                    code = os.waitstatus_to_exitcode(status)
+                    hung = late or code == -signal.SIGXCPU
+                    outcomes[place] = "time" if hung else "test" if code else ""
                     del running[child]
                     progress.update()
     return outcomes
@@ -179,6 +182,7 @@ def _run(mutant: Mutant) -> None:
     """The child: its exit code is that of the tests."""
     import pytest
 
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, resource.RLIM_INFINITY))
     with open(os.devnull, "w") as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 1)
         os.dup2(nothing.fileno(), 2)
