@@ -21,6 +21,9 @@ except ValueError as error:  # every mistake is one line that names its key
     raise WorkflowError(str(error)) from None
 
 SEEDS = PLAN.seeds
+# Rules with hundreds of inputs go before others: while such a job waits, Snakemake measures its inputs each time it
+# chooses jobs, which took most of a core.
+PROMPT = 1
 NDDV_SETTINGS = PLAN.settings("nddv-path")
 OF_CLASSES, OF_TARGETS = map(PLAN.readouts_for, (CLASSIFICATION, REGRESSION))
 WITH_TARGETS = "|".join(

@@ -13,6 +13,7 @@ rule evaluate_detection:
         f"results/logs/evaluate_detection/{PROBLEM}.log",
     benchmark:
         f"results/benchmarks/evaluate_detection/{PROBLEM}.tsv"
+    priority: PROMPT
     conda:
         "../../envs/report.yaml"
     resources:
@@ -95,6 +96,7 @@ rule evaluate_groups:
         f"results/logs/evaluate_groups/{PROBLEM}.log",
     benchmark:
         f"results/benchmarks/evaluate_groups/{PROBLEM}.tsv"
+    priority: PROMPT
     conda:
         "../../envs/report.yaml"
     resources:

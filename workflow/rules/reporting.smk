@@ -13,6 +13,7 @@ rule table:
         "results/logs/table/{table}.log",
     benchmark:
         "results/benchmarks/table/{table}.tsv"
+    priority: PROMPT
     conda:
         "../../envs/report.yaml"
     resources:
@@ -68,6 +69,7 @@ rule figure:
         "results/logs/figure/{figure}.log",
     benchmark:
         "results/benchmarks/figure/{figure}.tsv"
+    priority: PROMPT
     conda:
         "../../envs/report.yaml"
     resources:
