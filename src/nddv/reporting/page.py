@@ -20,12 +20,12 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
-from PIL import Image
 
 from nddv.reporting.catalogue.figures import FIGURES
 from nddv.reporting.claims import SCORES
 from nddv.reporting.contents import find_table, shown
 from nddv.reporting.findings import find
+from nddv.reporting.flat import flattened
 from nddv.reporting.frames import words
 from nddv.reporting.registry import Entry, Table
 from nddv.reporting.verdicts import FAILS, HOLDS, MARKS, NEARLY, VERDICTS, counts, in_words
@@ -37,7 +37,6 @@ LONG_TABLE = 25  # rows, beyond which a table scrolls inside its box
 LONG_NOTE = 320  # letters, beyond which a footnote is folded away
 MANY_CASES = 4  # of a claim, beyond which the others are folded away
 PICTURE_WIDTH = 1400
-PICTURE_COLOURS = 256
 
 JUDGED = VERDICTS[:3]  # the others say that there is no verdict
 TONES = {HOLDS: "reproduced", NEARLY: "partly", FAILS: "not-reproduced"}  # colours of marks
@@ -45,20 +44,11 @@ TONES = {HOLDS: "reproduced", NEARLY: "partly", FAILS: "not-reproduced"}  # colo
 
 def picture(path: str | Path) -> dict[str, Any]:
     """A PNG file as a data URI of limited width and colours, with its width and height."""
-    with Image.open(path) as opened:
-        image = Image.alpha_composite(
-            Image.new("RGBA", opened.size, "white"), opened.convert("RGBA")
-        ).convert("RGB")
-    if image.width > PICTURE_WIDTH:
-        height = round(image.height * PICTURE_WIDTH / image.width)
-        image = image.resize((PICTURE_WIDTH, height), Image.Resampling.LANCZOS)
-    # The default, median cut, spends its colours on the many greys of thin lines and merges the
-    # blue of a few bars with their green. Dithering would freckle flat areas.
-    flat = image.quantize(PICTURE_COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    flat = flattened(path, PICTURE_WIDTH)
     buffer = io.BytesIO()
     flat.save(buffer, "PNG", optimize=True)
     uri = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
-    return {"uri": uri, "width": image.width, "height": image.height}
+    return {"uri": uri, "width": flat.width, "height": flat.height}
 
 
 def environment(provenance: Mapping[str, Any]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from nddv.dynamics.readouts import READOUTS
+from nddv.reporting.flat import flattened
 from nddv.reporting.titles import title_of
 from nddv.support.files import atomic_write
 
@@ -72,6 +73,8 @@ def save_figure(figure: Figure, paths: Sequence[str | Path]) -> None:
         for path in map(Path, paths):
             with atomic_write(path) as temporary:
                 figure.savefig(temporary, dpi=180, metadata=METADATA[path.suffix])
+                if path.suffix == ".png":  # a third of the size
+                    flattened(temporary).save(temporary, "PNG", optimize=True)
 
 
 # ------------------------------------------------------------------ looks of methods
