@@ -18,7 +18,7 @@ from nddv.problems import make_problem
 
 pytestmark = pytest.mark.slow
 
-SEED = 100  # reporting seeds are 0 to 4
+SEED = 100  # reporting seeds are below
 SIDE = {"valid": 100, "test": 100, "meta": 100}
 # The more points, the longer a retraining takes. The audits of the report have 300.
 N, POINTS, PAIRS = 120, 30, 30
