@@ -23,7 +23,7 @@ from nddv.reporting.verify import TABLES, read_folder
 
 Frames = Mapping[str, pd.DataFrame]
 
-CONFIGURATION = "config/config.yaml config/embedded.yaml"
+CONFIGURATION = "config/config.yaml config/embedded.yaml config/complete.yaml"
 """That of the committed report."""
 
 NOT_MADE = "not among the committed tables"
@@ -41,10 +41,11 @@ COMMANDS = f"""\
 A command makes the tables of a claim, and what they need, in the folder where it is given:
 
 ```sh
-snakemake --configfile {CONFIGURATION} --cores all reports/tables/claims.csv
+snakemake --configfile {CONFIGURATION} --cores all claims
 ```
 
-makes all verdicts. Below, `$C` stands for `--configfile {CONFIGURATION} --cores all`.
+makes all verdicts; `NDDV_DATA` names the files that only you can supply. Below, `$C` stands for
+`--configfile {CONFIGURATION} --cores all`.
 
 The time is that of the valuations in these tables: the seconds of a run, times the number of runs,
 summed. Readouts of one training are each counted with it. {NONE}: the table has no times; audits
