@@ -339,6 +339,66 @@ def test_ready_embeddings_need_no_weights_and_must_fit(documents, tmp_path):
         load_dataset("news@letters", entry, {**nowhere, "dimension": 5}, progress=False)
 
 
+@pytest.fixture
+def encoded_in_part(documents, tmp_path):
+    """The entry of the same documents, the first 12 of which are encoded already, and its encoder.
+
+    Among the embeddings is a thirteenth document, which the files do not have.
+    """
+    entry, encoder = documents
+    ready = np.full((13, 4), -1, dtype=np.float16)
+    np.savez(tmp_path / "data" / "ready.npz", emb=ready, label=np.arange(13) // 12)
+    source = {
+        "kind": "local",
+        "path": "ready.npz",
+        "read": "embeddings",
+        "encoder": "letters",
+        "classes": ["arts", "tech"],
+        "partial": True,
+        "first": 12,
+        "expect": {"rows": 13},
+    }
+    return {**entry, "sources": [source, *entry["sources"]]}, encoder
+
+
+def test_items_that_embeddings_lack_are_encoded(encoded_in_part, documents):
+    entry, encoder = encoded_in_part
+    whole = load_dataset("news@letters", *documents, progress=False)
+    table = load_dataset("news@letters", {**entry, "rows": 20}, encoder, progress=False)
+    assert table.X.shape == (20, 4)
+    assert (table.X[:13] == -1).all()
+    later = whole.X[12:].tolist()
+    places = [later.index(row) for row in table.X[13:].tolist()]  # of other items, each once
+    assert len(set(places)) == 7
+    np.testing.assert_array_equal(table.y[13:], whole.y[12:][places])
+    assert "7 of 20 rows were encoded" in table.record["notes"][-1]
+    every = load_dataset("news@letters", entry, encoder, progress=False)
+    np.testing.assert_array_equal(every.X[13:], whole.X[12:])
+
+
+def test_embeddings_of_enough_rows_are_not_extended(encoded_in_part):
+    entry, encoder = encoded_in_part
+    nowhere = {**encoder, "sources": [{"kind": "local", "path": "nowhere"}]}
+    table = load_dataset("news@letters", {**entry, "rows": 10}, nowhere, progress=False)
+    assert (table.X == -1).all()
+    assert len(table.y) == 10
+
+
+def test_further_rows_must_have_the_same_classes(encoded_in_part):
+    entry, encoder = encoded_in_part
+    ready, raw = entry["sources"]
+    other = {**entry, "sources": [{**ready, "classes": ["arts", "sport"]}, raw]}
+    with pytest.raises(ValueError, match="the further rows have other classes"):
+        load_dataset("news@letters", other, encoder, progress=False)
+
+
+def test_files_of_further_rows_are_found_again(encoded_in_part):
+    entry, encoder = encoded_in_part
+    files = fetch_dataset("news@letters", entry, encoder, progress=False)
+    assert files.items is not None
+    assert Files.again("news@letters", json.loads(json.dumps(files.to_json()))) == files
+
+
 def test_files_are_found_again_by_the_same_source(documents, tmp_path):
     entry, encoder = documents
     files = fetch_dataset("news@letters", entry, encoder, progress=False)

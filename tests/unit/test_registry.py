@@ -71,6 +71,8 @@ def test_ready_embeddings_serve_their_encoder_and_enough_rows_only():
     assert usable_sources(entry, "words") == [raw]  # every row is asked for
     assert usable_sources({**entry, "rows": 101}, "words") == [raw]
     assert usable_sources({**entry, "rows": 100}, "words") == [ready, raw]
+    known = {**ready, "first": 100}  # others can be encoded
+    assert usable_sources({"sources": [known, raw], "rows": 101}, "words") == [known, raw]
     complete = {**ready, "partial": False}
     assert usable_sources({"sources": [complete, raw]}, "words") == [complete, raw]
 
@@ -108,6 +110,10 @@ def test_an_encoder_that_cannot_be_had_is_told_too(tmp_path, monkeypatch):
     assert unavailable("x@own", entry, {}, allowed) is None  # no weights, none needed
     (tmp_path / "ready.npz").write_text("")
     assert unavailable("x@hub", entry, hub, allowed) is None
+    part = {**ready, "partial": True, "first": 100, "expect": {"rows": 100}}
+    entry = {"data": "text", "sources": [part, {"kind": "package"}], "rows": 101}
+    assert "its encoder: its sources (official)" in unavailable("x@hub", entry, hub, allowed)
+    assert unavailable("x@hub", {**entry, "rows": 100}, hub, allowed) is None
 
 
 def test_the_registry_is_imported_without_numpy():

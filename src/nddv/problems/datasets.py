@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from collections.abc import Collection as Names
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -20,11 +22,12 @@ from nddv.problems.numeric import (
     documents_of,
     numeric_table,
 )
-from nddv.problems.readers import Collection, Embeddings, Item, Lazy, read
+from nddv.problems.readers import Collection, Embeddings, Lazy, read
 from nddv.problems.registry import (
     Entry,
     code_hash,
     overlaid,
+    rows_lacking,
     split_name,
     usable_sources,
     whole_entry,
@@ -45,21 +48,30 @@ UNVERIFIED = {
 # Keys of an entry that may help when its table cannot be used.
 REMEDIES = ("drop", "categorical", "max_categories", "missing", "na", "separator", "encoding")
 
+EMBEDDINGS = "embeddings"  # the reader of files whose items are encoded already
 # Keys that, besides the files, decide which items are read, and their order.
 READING = ("read", "text", "label", "encoding", "other_encodings", "only_classes")
 
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a data set and, if it must still be encoded, those of its encoder."""
+    """The files of a data set and, if it must still be encoded, those of its encoder.
+
+    Attributes
+    ----------
+    data : a table, items, or embeddings.
+    weights : of the encoder; None if nothing is to be encoded.
+    items : of embeddings that are of too few rows: the items that the further rows are made of.
+    """
 
     data: Fetched
     weights: Fetched | None = None
+    items: Fetched | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Where the files came from, for :meth:`again`."""
-        both = {"data": self.data, "weights": self.weights}
-        return {key: {"source": f.source, "record": f.record} for key, f in both.items() if f}
+        every = {"data": self.data, "weights": self.weights, "items": self.items}
+        return {key: {"source": f.source, "record": f.record} for key, f in every.items() if f}
 
     @classmethod
     def again(cls, name: str, stored: Mapping[str, Any]) -> Files:
@@ -88,12 +100,19 @@ def fetch_dataset(
 
     Parameters as in :func:`load_dataset`.
     """
-    short = split_name(name)[1]
-    data = fetch(name, usable_sources(whole_entry(entry), short), allowed, progress)
-    if not (encoder or {}).get("sources") or data.source.get("read") == "embeddings":
-        return Files(data)
+    entry, short = whole_entry(entry), split_name(name)[1]
+    sources = usable_sources(entry, short)
+    data, items = fetch(name, sources, allowed, progress), None
+    if data.source.get("read") == EMBEDDINGS:
+        if not rows_lacking(entry, data.source):
+            return Files(data)
+        others = [source for source in sources if source.get("read") != EMBEDDINGS]
+        items = fetch(f"further rows of {name}", others, allowed, progress)
+    if not (encoder or {}).get("sources"):
+        return Files(data, None, items)
     assert encoder is not None
-    return Files(data, fetch(f"encoder {short}", encoder["sources"], allowed, progress))
+    weights = fetch(f"encoder {short}", encoder["sources"], allowed, progress)
+    return Files(data, weights, items)
 
 
 def load_dataset(
@@ -122,15 +141,20 @@ def load_dataset(
     source = files.data.source
     spec = overlaid(whole_entry(entry), source)
     try:
-        content = read(files.data, spec)
-        if isinstance(content, FileTable) and spec.get("data") == "text":
-            content = documents_of(content, spec)
+        content = _content(files.data, spec)
         if isinstance(content, FileTable):
             table = numeric_table(content, spec)
         elif encoder is None:
             raise ValueError(f"documents and pictures need an encoder: {name}@ENCODER")
         else:
-            table = _encoded(name, content, spec, encoder, files, device, progress)
+            encode = partial(_embedded, name, encoder, files.weights, device, progress)
+            table = _encoded(content, files.data, spec, encode)
+            if files.items:
+                table = _extended(table, files, whole_entry(entry), encode)
+            if table.X.shape[1] != encoder["dimension"]:
+                raise ValueError(
+                    f"{table.X.shape[1]} dimensions, but the encoder has {encoder['dimension']}"
+                )
         _check_features(table, spec)
     except (ValueError, KeyError) as error:
         reason = f"its entry lacks {error}" if isinstance(error, KeyError) else str(error)
@@ -155,50 +179,72 @@ def _keys_hint(error: Exception) -> str:
     return f" (keys of its entry: {', '.join(keys)})" if keys else ""
 
 
+def _content(fetched: Fetched, spec: Entry) -> FileTable | Collection | Embeddings:
+    """What files hold; documents may lie in the column of a table."""
+    content = read(fetched, spec)
+    if isinstance(content, FileTable) and spec.get("data") == "text":
+        return documents_of(content, spec)
+    return content
+
+
+Encoding = Callable[[Collection, Fetched, Entry, NDArray[np.intp]], NDArray[Any]]
+"""The items, their files, their entry, and the rows to encode -> one embedding a row."""
+
+
 def _encoded(
-    name: str,
-    content: Collection | Embeddings,
-    spec: Entry,
-    encoder: Entry,
-    files: Files,
-    device: str,
-    progress: bool,
+    content: Collection | Embeddings, data: Fetched, spec: Entry, encode: Encoding
 ) -> Table:
     """Encode documents or pictures, or take the embeddings as they are."""
     if spec.get("task") == "regression":
         raise ValueError("documents and pictures have classes: only a table may be a regression")
     y, classes = class_codes(content.labels, spec.get("class_names", {}))
     check_labels(y, spec)
-    rows = chosen_rows(y, spec)
-    if isinstance(content, Collection):
-        items = Lazy(len(rows), lambda i: content.items[int(rows[i])])
-        choice = [{key: spec[key] for key in READING if key in spec}, rows.tolist()]
-        X = _embedded(name, items, encoder, files, choice, device, progress)
-    else:
-        X = content.X[rows]
-    if X.shape[1] != encoder["dimension"]:
-        raise ValueError(f"{X.shape[1]} dimensions, but the encoder has {encoder['dimension']}")
+    asked = {**spec, "rows": min(spec.get("rows", len(y)), len(y))} if spec.get("partial") else spec
+    rows = chosen_rows(y, asked)
+    X = content.X[rows] if isinstance(content, Embeddings) else encode(content, data, spec, rows)
     return Table(X, y[rows], classes)
+
+
+def _extended(table: Table, files: Files, entry: Entry, encode: Encoding) -> Table:
+    """Encode further items, drawn from those that the embeddings are not of, and append them."""
+    assert files.items is not None
+    spec = overlaid(entry, files.items.source)
+    content = _content(files.items, spec)
+    if not isinstance(content, Collection):
+        raise ValueError(f"the further rows, from {files.items.record['where']}, are no items")
+    y, classes = class_codes(content.labels, spec.get("class_names", {}))
+    check_labels(y, spec)
+    if classes != table.classes:
+        raise ValueError(f"the further rows have other classes, from {files.items.record['where']}")
+    first = int(files.data.source["first"])
+    lacking = rows_lacking(entry, files.data.source)
+    rows = first + chosen_rows(y[first:], {**spec, "rows": None if isinf(lacking) else lacking})
+    X = np.concatenate([table.X, encode(content, files.items, spec, rows)])
+    notice = f"{len(rows)} of {len(X)} rows were encoded, from {files.items.record['where']}"
+    return replace(table, X=X, y=np.concatenate([table.y, y[rows]]), record={"notices": [notice]})
 
 
 def _embedded(
     name: str,
-    items: Sequence[Item],
     encoder: Entry,
-    files: Files,
-    choice: Any,
+    weights: Fetched | None,
     device: str,
     progress: bool,
+    content: Collection,
+    data: Fetched,
+    spec: Entry,
+    rows: NDArray[np.intp],
 ) -> NDArray[Any]:
     """Encode items; shards that an earlier run of the same inputs left in the cache are reused."""
     from nddv.problems.encoders import embed, load_encoder
 
-    function, weights = encoder["function"], files.weights
-    checksums = [files.data.record["sha256"], weights and weights.record["sha256"]]
+    function = encoder["function"]
+    checksums = [data.record["sha256"], weights and weights.record["sha256"]]
     settings = [function, code_hash(function), encoder.get("settings", {})]
-    key = config_hash([checksums, settings, choice])
-    store = cache_folder() / "embeddings" / f"{name}-{key}"
+    choice = [{key: spec[key] for key in READING if key in spec}, rows.tolist()]
+    store = cache_folder() / "embeddings" / f"{name}-{config_hash([checksums, settings, choice])}"
     encode = load_encoder(encoder, weights.folder if weights else None, device)
+    items = Lazy(len(rows), lambda i: content.items[int(rows[i])])
     return embed(items, encode, encoder["dimension"], store, progress=progress, label=name)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -92,18 +93,25 @@ def usable_sources(entry: Entry, encoder: str | None) -> list[dict[str, Any]]:
     """The sources that can serve an encoder, in order.
 
     Ready embeddings serve only the encoder that made them. Embeddings of a part of the data set
-    serve only if no more ``rows`` are asked for.
+    serve only if no more ``rows`` are asked for, or if it is known which items they are of, so that
+    others can be encoded (``first``).
     """
-    wanted = entry.get("rows", float("inf"))
     return [
         dict(source)
         for source in entry["sources"]
         if "encoder" not in source
-        or (
-            source["encoder"] == encoder
-            and not (source.get("partial") and source["expect"]["rows"] < wanted)
-        )
+        or (source["encoder"] == encoder and ("first" in source or not rows_lacking(entry, source)))
     ]
+
+
+def rows_lacking(entry: Entry, source: Entry) -> float:
+    """How many rows an entry asks for beyond those of embeddings of a part of the data set.
+
+    Infinitely many if it asks for all.
+    """
+    if not source.get("partial"):
+        return 0
+    return max(entry.get("rows", math.inf) - source["expect"]["rows"], 0)
 
 
 def code_hash(function: str) -> str:
@@ -131,7 +139,9 @@ def unavailable(
     Two reasons can be known without trying: the kinds of sources are not allowed, or the user has
     not supplied the files.
     """
-    sources = usable_sources(whole_entry(entry), split_name(name)[1])
+    entry = whole_entry(entry)
+    usable = usable_sources(entry, split_name(name)[1])
+    sources = [source for source in usable if not rows_lacking(entry, source)]
     reason = _nothing_to_try(sources, allowed)
     if reason or encoder is None or not encoder.get("sources"):
         return reason
