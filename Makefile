@@ -115,8 +115,8 @@ redraw: $(READY) ## the committed report, from the scores that were kept, in res
 keep: $(READY) ## pack the scores and records of a run, without its arrays: results/kept.tar.xz
 	$(BIN)/python -m nddv.workflow.kept pack
 
-timings: $(READY) ## the paper's run-time experiments up to a million points (an hour or more), and the report with them
-	$(SNAKEMAKE) --configfile $(EMBEDDED) config/timings.yaml -- scaling claims page
+timings: $(READY) ## the run times of the committed report alone, up to a million points (an hour; run nothing else)
+	$(SNAKEMAKE) --configfile $(COMPLETE) -- scaling
 
 # a run in another folder:  make verify RUN=results/quick
 RUN ?= .
