@@ -346,7 +346,9 @@ def encoded_in_part(documents, tmp_path):
     Among the embeddings is a thirteenth document, which the files do not have.
     """
     entry, encoder = documents
-    ready = np.full((13, 4), -1, dtype=np.float16)
+    # as the encoder gives them, of another length, so that they can be told from its own
+    ready = -np.ones((13, 4), dtype=np.float16)
+    ready[:12] = 2 * load_dataset("news@letters", entry, encoder, progress=False).X[:12]
     np.savez(tmp_path / "data" / "ready.npz", emb=ready, label=np.arange(13) // 12)
     source = {
         "kind": "local",
@@ -366,7 +368,8 @@ def test_items_that_embeddings_lack_are_encoded(encoded_in_part, documents):
     whole = load_dataset("news@letters", *documents, progress=False)
     table = load_dataset("news@letters", {**entry, "rows": 20}, encoder, progress=False)
     assert table.X.shape == (20, 4)
-    assert (table.X[:13] == -1).all()
+    np.testing.assert_array_equal(table.X[:12], 2 * whole.X[:12])
+    assert (table.X[12] == -1).all()
     later = whole.X[12:].tolist()
     places = [later.index(row) for row in table.X[13:].tolist()]  # of other items, each once
     assert len(set(places)) == 7
@@ -380,8 +383,17 @@ def test_embeddings_of_enough_rows_are_not_extended(encoded_in_part):
     entry, encoder = encoded_in_part
     nowhere = {**encoder, "sources": [{"kind": "local", "path": "nowhere"}]}
     table = load_dataset("news@letters", {**entry, "rows": 10}, nowhere, progress=False)
-    assert (table.X == -1).all()
     assert len(table.y) == 10
+
+
+def test_embeddings_of_another_making_are_not_mixed_with_the_encoders(encoded_in_part, tmp_path):
+    entry, encoder = encoded_in_part
+    path = tmp_path / "data" / "ready.npz"
+    with np.load(path) as ready:
+        turned, label = ready["emb"][:, ::-1], ready["label"]
+    np.savez(path, emb=turned, label=label)
+    with pytest.raises(ValueError, match=r"not those that the encoder gives .* cannot be mixed"):
+        load_dataset("news@letters", entry, encoder, progress=False)
 
 
 def test_further_rows_must_have_the_same_classes(encoded_in_part):

