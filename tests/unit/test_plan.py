@@ -284,7 +284,7 @@ def test_the_hash_of_the_configuration_counts_settings_at_their_default(configur
 
 
 @pytest.mark.parametrize(
-    "overlays", [(), ("embedded",), ("embedded", "quick"), ("embedded", "timings")]
+    "overlays", [(), ("embedded",), ("embedded", "quick"), ("embedded", "complete")]
 )
 def test_the_documents_of_the_project_fit_its_configurations(configuration, overlays):
     Plan.of(configuration(*overlays), ROOT).check_documents()
