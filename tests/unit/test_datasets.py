@@ -320,18 +320,20 @@ def test_an_encoder_is_asked_for(documents):
         load_dataset("news", documents[0], progress=False)
 
 
+READY = {
+    "kind": "local",
+    "path": "ready.npz",
+    "read": "embeddings",
+    "encoder": "letters",
+    "classes": ["arts", "tech"],
+}
+
+
 def test_ready_embeddings_need_no_weights_and_must_fit(documents, tmp_path):
     entry, encoder = documents
     rows = np.ones((6, 4), dtype=np.float16)
     np.savez(tmp_path / "data" / "ready.npz", emb=rows, label=np.arange(6) % 2)
-    ready = {
-        "kind": "local",
-        "path": "ready.npz",
-        "read": "embeddings",
-        "encoder": "letters",
-        "classes": ["arts", "tech"],
-    }
-    entry = {**entry, "sources": [ready, *entry["sources"]]}
+    entry = {**entry, "sources": [READY, *entry["sources"]]}
     nowhere = {**encoder, "sources": [{"kind": "local", "path": "nowhere"}]}
     table = load_dataset("news@letters", entry, nowhere, progress=False)
     np.testing.assert_array_equal(table.X, rows)
@@ -350,16 +352,7 @@ def encoded_in_part(documents, tmp_path):
     ready = -np.ones((13, 4), dtype=np.float16)
     ready[:12] = 2 * load_dataset("news@letters", entry, encoder, progress=False).X[:12]
     np.savez(tmp_path / "data" / "ready.npz", emb=ready, label=np.arange(13) // 12)
-    source = {
-        "kind": "local",
-        "path": "ready.npz",
-        "read": "embeddings",
-        "encoder": "letters",
-        "classes": ["arts", "tech"],
-        "partial": True,
-        "first": 12,
-        "expect": {"rows": 13},
-    }
+    source = {**READY, "partial": True, "first": 12, "expect": {"rows": 13}}
     return {**entry, "sources": [source, *entry["sources"]]}, encoder
 
 
