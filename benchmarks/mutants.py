@@ -5,13 +5,16 @@
 Arithmetic, comparisons, signs and numbers are changed, one in each mutant. The tests that name a
 module are run with the mutant in its place, until the first that fails. A mutant that no test fails
 with has survived: a test is missing, or the change means nothing. The record, reports/mutants.csv,
-has a line for each mutant; reports/mutants.md counts them and lists the survivors.
+has a line for each mutant; reports/mutants.md counts them and lists the survivors. Both are written
+after each mutant: a run that was stopped goes on, and what was judged with the same module and the
+same tests is not judged again.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import importlib
 import importlib.abc
 import importlib.util
@@ -22,7 +25,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
@@ -151,20 +154,19 @@ def tests_of(module: str) -> list[str]:
     return [str(path) for path in sorted(texts, key=distance) if distance(path) < 3]
 
 
-def judge(mutants: Sequence[Mutant], workers: int) -> list[str]:
+def judge(mutants: Mapping[str, Mutant], workers: int) -> Iterator[tuple[str, str]]:
     """How each was noticed: "test", "time", or "" if it survived. Each has a process of its own."""
-    outcomes = [""] * len(mutants)
-    waiting, running = list(enumerate(mutants)), dict[int, tuple[int, float]]()
+    waiting, running = list(mutants.items()), dict[int, tuple[str, float]]()
     with tqdm(total=len(mutants), unit=" mutants") as progress:
         while waiting or running:
             while waiting and len(running) < workers:
-                place, mutant = waiting.pop(0)
+                key, mutant = waiting.pop(0)
                 child = os.fork()
                 if not child:
                     _run(mutant)
-                running[child] = (place, time.monotonic() + PATIENCE * SECONDS)
+                running[child] = (key, time.monotonic() + PATIENCE * SECONDS)
             time.sleep(0.05)
-            for child, (place, deadline) in list(running.items()):
+            for child, (key, deadline) in list(running.items()):
                 late = time.monotonic() > deadline
                 if late:
                     os.kill(child, signal.SIGKILL)
@@ -172,10 +174,17 @@ def judge(mutants: Sequence[Mutant], workers: int) -> list[str]:
                 if ended:
                     code = os.waitstatus_to_exitcode(status)
                     hung = late or code == -signal.SIGXCPU
-                    outcomes[place] = "time" if hung else "test" if code else ""
                     del running[child]
                     progress.update()
-    return outcomes
+                    yield key, "time" if hung else "test" if code else ""
+
+
+def key_of(mutant: Mutant) -> str:
+    """What decides whether it is noticed: the changed module, and the tests."""
+    digest = hashlib.sha256(Loader(mutant).text.encode())
+    for path in tests_of(mutant.module):
+        digest.update(Path(path).read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _run(mutant: Mutant) -> None:
@@ -231,25 +240,39 @@ def main() -> None:
     for name in LARGE:  # children share what takes long to import
         importlib.import_module(name)
     os.chdir(ROOT)
-    drawn: list[tuple[str, int, Mutant]] = []
+    rows = []
     for package in asked.only:
         files = sorted((SOURCES / package).rglob("*.py"))
         every = [mutant for path in files for mutant in mutants_of(path)]
         chosen = random.Random(asked.seed).sample(every, min(asked.most, len(every)))
-        drawn += [(package, len(every), mutant) for mutant in sorted(chosen)]
-    outcomes = judge([mutant for *_, mutant in drawn], asked.workers)
-    rows = []
-    for (package, of, mutant), killed in zip(drawn, outcomes, strict=True):
-        path = Loader(mutant).path
-        text = path.read_text(encoding="utf-8").splitlines()[mutant.line - 1].strip()
-        about = {"package": package, "of": of, **mutant._asdict(), "text": text}
-        rows.append({**about, "killed_by": killed})
-    record = pd.DataFrame(rows)
+        rows += [_row(package, len(every), mutant) for mutant in sorted(chosen)]
+    drawn = pd.DataFrame(rows)
+    earlier = pd.read_csv(RECORD, keep_default_na=False) if RECORD.exists() else drawn[:0]
+    outcomes = dict(zip(earlier["key"], earlier.get("killed_by", ()), strict=True))
+    left = drawn[~drawn["key"].isin(outcomes)]
+    waiting = {row["key"]: Mutant(*row[list(Mutant._fields)]) for _, row in left.iterrows()}
+    for key, killed in judge(waiting, asked.workers):
+        outcomes[key] = killed
+        _write(drawn, outcomes)
+    _write(drawn, outcomes)
+    print(RECORD.with_suffix(".md").read_text(encoding="utf-8"))
+
+
+def _row(package: str, of: int, mutant: Mutant) -> dict[str, Any]:
+    """A line of the record, without the outcome."""
+    lines = Loader(mutant).path.read_text(encoding="utf-8").splitlines()
+    text = lines[mutant.line - 1].strip()
+    return {"package": package, "of": of, **mutant._asdict(), "text": text, "key": key_of(mutant)}
+
+
+def _write(drawn: pd.DataFrame, outcomes: Mapping[str, str]) -> None:
+    """The mutants that were judged."""
+    judged = drawn[drawn["key"].isin(list(outcomes))]
+    record = judged.assign(killed_by=judged["key"].map(outcomes))
     with atomic_write(RECORD) as path:
         record.to_csv(path, index=False)
     with atomic_write(RECORD.with_suffix(".md")) as path:
         Path(path).write_text(report(record), encoding="utf-8")
-    print(report(record))
 
 
 if __name__ == "__main__":
