@@ -250,6 +250,7 @@ def main() -> None:
     earlier = pd.read_csv(RECORD, keep_default_na=False) if RECORD.exists() else drawn[:0]
     outcomes = dict(zip(earlier["key"], earlier.get("killed_by", ()), strict=True))
     left = drawn[~drawn["key"].isin(outcomes)]
+    left = left.sample(frac=1, random_state=asked.seed)  # of all packages, wherever it is stopped
     waiting = {row["key"]: Mutant(*row[list(Mutant._fields)]) for _, row in left.iterrows()}
     for key, killed in judge(waiting, asked.workers):
         outcomes[key] = killed

@@ -96,6 +96,27 @@ def test_a_search_in_few_axes_and_chunks_finds_the_same(monkeypatch):
     assert (whole.group >= 0).sum() == 10
 
 
+def test_both_searches_have_one_scale(monkeypatch):
+    """Pairs at all distances: those that count do not depend on how neighbours are looked for."""
+    X = normal(800, 4)
+    apart = np.geomspace(3e-3, 0.05, 100)[:, None]
+    X[:100] = X[400:500] + apart * normal(100, 4, 1) / 2
+    whole = find_duplicates(X)
+    monkeypatch.setattr(duplicates, "DIRECTIONS", 3)
+    np.testing.assert_array_equal(find_duplicates(X).group, whole.group)
+    assert 50 < (whole.group >= 0).sum() < 180
+
+
+def test_few_different_rows_have_no_surroundings_to_be_nearer_than():
+    X = normal(22, 3)
+    X[1] = X[0] + 1e-6
+    assert find_duplicates(X).group[:2].tolist() == [0, 0]
+    X[18:] = X[14:18]  # 18 different rows are left
+    check = find_duplicates(X)
+    assert check.group[:2].tolist() == [-1, -1]
+    assert (check.group >= 0).sum() == 8
+
+
 def test_groups_do_not_depend_on_the_order_of_rows():
     X = normal()
     X[:30] = X[100:130] + 1e-3

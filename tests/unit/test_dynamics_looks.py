@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from nddv.dynamics.adjoint import Batch, batch_gradient
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.looks import LOOK_EVERY, TRUST_FROM, class_scores, crowded, due
+from nddv.dynamics.reading import residual
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.runs import Data, Run, weighted_gradient
 from nddv.dynamics.schedule import Training
@@ -116,6 +118,18 @@ def test_class_scores_weigh_looks_as_path_does() -> None:
     np.testing.assert_allclose(scores, rising_mean(logs).mean(0), rtol=1e-9)
     path = torch.stack([run.path for run in model.runs]).mean(0).numpy()
     np.testing.assert_allclose(scores[np.arange(N), model.y], path, rtol=1e-9)
+
+
+@pytest.mark.parametrize("members", [1, 2, 5])
+def test_a_residual_counts_by_its_uncertainty(members: int) -> None:
+    """By hand; one member has no spread of its own."""
+    residuals = np.random.default_rng(0).normal(size=(members, 7))
+    runs = [SimpleNamespace(residuals=torch.as_tensor(row)) for row in residuals]
+    mean = residuals.mean(axis=0)
+    spread = residuals.var(axis=0, ddof=1) if members > 1 else 0.0
+    noise = (np.median(np.abs(mean)) / 0.6745) ** 2
+    found = residual(SimpleNamespace(runs=runs), lambda: None).numpy()
+    np.testing.assert_allclose(found.mean(axis=0), -np.abs(mean) / np.sqrt(spread + noise))
 
 
 def test_residuals_are_averaged_alike() -> None:
