@@ -49,9 +49,7 @@ UNVERIFIED = {
 REMEDIES = ("drop", "categorical", "max_categories", "missing", "na", "separator", "encoding")
 
 EMBEDDINGS = "embeddings"  # the reader of files whose items are encoded already
-COMPARED = (
-    8  # items that are encoded again, before others are added to embeddings of unknown making
-)
+COMPARED = 8  # items that are encoded again before others are added to ready embeddings
 SAME = 0.999  # the least cosine of an embedding and the same one, made elsewhere
 # Keys that, besides the files, decide which items are read, and their order.
 READING = ("read", "text", "label", "encoding", "other_encodings", "only_classes")
