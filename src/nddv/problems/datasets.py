@@ -24,6 +24,7 @@ from nddv.problems.numeric import (
 )
 from nddv.problems.readers import Collection, Embeddings, Lazy, read
 from nddv.problems.registry import (
+    EMBEDDINGS,
     Entry,
     code_hash,
     overlaid,
@@ -48,7 +49,6 @@ UNVERIFIED = {
 # Keys of an entry that may help when its table cannot be used.
 REMEDIES = ("drop", "categorical", "max_categories", "missing", "na", "separator", "encoding")
 
-EMBEDDINGS = "embeddings"  # the reader of files whose items are encoded already
 COMPARED = 8  # items that are encoded again before others are added to ready embeddings
 SAME = 0.999  # the least cosine of an embedding and the same one, made elsewhere
 # Keys that, besides the files, decide which items are read, and their order.

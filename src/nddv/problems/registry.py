@@ -19,6 +19,9 @@ from nddv.support.wording import pick
 
 Entry = Mapping[str, Any]
 
+EMBEDDINGS = "embeddings"
+"""The reader of files whose items are encoded already."""
+
 
 def _table(target: str, /, **source: Any) -> dict[str, Any]:
     return {"data": "table", "target": target, "sources": [source]}
@@ -145,7 +148,7 @@ def unavailable(
     reason = _nothing_to_try(sources, allowed)
     if reason or encoder is None or not encoder.get("sources"):
         return reason
-    ready = [source for source in sources if source.get("read") == "embeddings"]
+    ready = [source for source in sources if source.get("read") == EMBEDDINGS]
     if ready and _nothing_to_try(ready, allowed) is None:
         return None
     lacking = _nothing_to_try(encoder["sources"], allowed)
