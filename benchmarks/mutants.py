@@ -2,12 +2,13 @@
 
     python benchmarks/mutants.py [--only dynamics replay ...] [--most 60] [--seed 0] [--workers 2]
 
-Arithmetic, comparisons, signs and numbers are changed, one in each mutant. The tests that name a
-module are run with the mutant in its place, until the first that fails. A mutant that no test fails
-with has survived: a test is missing, or the change means nothing. The record, reports/mutants.csv,
-has a line for each mutant; reports/mutants.md counts them and lists the survivors. Both are written
-after each mutant: a run that was stopped goes on, and what was judged with the same module and the
-same tests is not judged again.
+Arithmetic, comparisons, signs and numbers are changed, one in each mutant. First the tests of each
+package run once, to see which functions each of them reaches. Then those that reach the changed
+function run with the mutant in its place, the quickest first, until one fails, or until a minute of
+them has passed. A mutant that no test fails with has survived: a test is missing, or the change
+means nothing. The record, reports/mutants.csv, has a line for each mutant; reports/mutants.md
+counts them and lists the survivors. Both are written after each mutant: a run that was stopped goes
+on, and what was judged with the same module and the same tests is not judged again.
 """
 
 from __future__ import annotations
@@ -18,19 +19,24 @@ import hashlib
 import importlib
 import importlib.abc
 import importlib.util
+import multiprocessing
 import os
 import random
 import re
 import resource
 import signal
 import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import accumulate
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import pandas as pd
+import pytest
 from tqdm import tqdm
 
 from nddv.support.files import atomic_write
@@ -41,8 +47,10 @@ RECORD = ROOT / "reports" / "mutants.csv"
 PACKAGES = ("dynamics", "replay", "coalitions", "audit", "checks")
 TARGET = 0.9
 LARGE = ("hypothesis", "scipy.stats", "sklearn.linear_model", "torch")
-SECONDS = 300  # of processor time; a mutant that takes longer hangs: it is noticed
+ENOUGH = 60.0  # seconds of tests that a mutant is judged by
+LONGER, MORE = 5, 30  # so many times as long, and seconds more, of the processor: it hangs
 PATIENCE = 20  # times as many by the clock, for one that sleeps; a busy machine must not judge
+QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow")
 
 OPERATORS: dict[type, str] = {
     **{ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"},
@@ -138,33 +146,119 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return str(self.path)
 
 
-def tests_of(module: str) -> list[str]:
-    """Files of tests: those called after a module, those that name it, those of its package."""
-    package, name = module.split(".")[1], module.split(".")[-1]
-    texts = {path: path.read_text(encoding="utf-8") for path in sorted(TESTS.glob("test_*.py"))}
-
-    def distance(path: Path) -> int:
-        if path.stem == f"test_{package}_{name}":
-            return 0
-        if re.search(rf"\b{re.escape(module)}\b", texts[path]):
-            return 1
-        named = path.stem.startswith(f"test_{package}") or f"nddv.{package} import" in texts[path]
-        return 2 if named else 3
-
-    return [str(path) for path in sorted(texts, key=distance) if distance(path) < 3]
+def tests_of(package: str) -> list[str]:
+    """Files of tests: those called after a package, and those that import from it."""
+    named = re.compile(rf"\bnddv\.{package}\b|from nddv import .*\b{package}\b")
+    return [
+        str(path)
+        for path in sorted(TESTS.glob("test_*.py"))
+        if path.stem.startswith(f"test_{package}") or named.search(path.read_text(encoding="utf-8"))
+    ]
 
 
-def judge(mutants: Mapping[str, Mutant], workers: int) -> Iterator[tuple[str, str]]:
+class Reached(NamedTuple):
+    """A test: how long it takes, and where the functions begin that it reaches."""
+
+    test: str
+    seconds: float
+    functions: frozenset[tuple[str, int]]
+
+
+class Watch:
+    """A plugin of pytest: the functions that each test reaches, itself or by its fixtures."""
+
+    def __init__(self) -> None:
+        self.tests: list[Reached] = []
+        self.failed: set[str] = set()  # without a mutant: they judge none
+        self._fixtures: dict[str, set[CodeType]] = {}
+        self._open: list[dict[int, CodeType]] = []
+
+    def _note(self, frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and self._open:
+            self._open[-1][id(frame.f_code)] = frame.f_code
+
+    def _close(self) -> set[CodeType]:
+        """The functions called since the last opening; they also count where that lies within."""
+        seen = self._open.pop()
+        if self._open:
+            self._open[-1].update(seen)
+        return set(seen.values())
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, Any, Any]:
+        self._open.append({})
+        try:
+            return (yield)
+        finally:
+            self._fixtures[fixturedef.argname] = self._close()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
+        self._open.append({})
+        start = time.process_time()
+        sys.setprofile(self._note)
+        threading.setprofile(self._note)
+        try:
+            return (yield)
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)  # type: ignore[arg-type]
+            shared = (self._fixtures.get(name, set()) for name in item.fixturenames)
+            ours = frozenset(
+                (code.co_filename, code.co_firstlineno)
+                for code in self._close().union(*shared)
+                if code.co_filename.startswith(str(SOURCES))
+            )
+            self.tests.append(Reached(item.nodeid, time.process_time() - start, ours))
+
+
+def reach_of(package: str) -> list[Reached]:
+    """The tests of a package, each with what it reaches; in a process of its own."""
+    watch = Watch()
+    _be_silent()
+    pytest.main([*QUIET, *tests_of(package)], plugins=[watch])
+    return [test for test in watch.tests if test.test not in watch.failed]
+
+
+def judges_of(mutant: Mutant, tests: Sequence[Reached]) -> list[Reached]:
+    """The quickest tests that reach the changed function, a minute of them.
+
+    Where none is known to, and of what stands outside functions: those that reach the module.
+    """
+    path = str(Loader(mutant).path)
+    place = (path, _function_at(path, mutant.line))
+    near = [test for test in tests if place in test.functions]
+    near = near or [test for test in tests if path in {file for file, _ in test.functions}]
+    near.sort(key=lambda test: test.seconds)
+    within = sum(total <= ENOUGH for total in accumulate(test.seconds for test in near))
+    return near[: max(within, 1)]
+
+
+def _function_at(path: str, line: int) -> int:
+    """Where the function around a line begins, as its code says: at its first decorator, or 0."""
+    begins = [0]
+    for node in ast.walk(ast.parse(Path(path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef) and node.body[0].lineno <= line <= node.end_lineno:
+            begins.append(min(n.lineno for n in (node, *node.decorator_list)))
+    return max(begins)
+
+
+def judge(cases: Mapping[str, Case], workers: int) -> Iterator[tuple[str, str]]:
     """How each was noticed: "test", "time", or "" if it survived. Each has a process of its own."""
-    waiting, running = list(mutants.items()), dict[int, tuple[str, float]]()
-    with tqdm(total=len(mutants), unit=" mutants") as progress:
+    waiting, running = list(cases.items()), dict[int, tuple[str, float]]()
+    with tqdm(total=len(cases), unit=" mutants") as progress:
         while waiting or running:
             while waiting and len(running) < workers:
-                key, mutant = waiting.pop(0)
+                key, case = waiting.pop(0)
+                seconds = int(LONGER * sum(test.seconds for test in case.tests) + MORE)
                 child = os.fork()
                 if not child:
-                    _run(mutant)
-                running[child] = (key, time.monotonic() + PATIENCE * SECONDS)
+                    _run(case, seconds)
+                running[child] = (key, time.monotonic() + PATIENCE * seconds)
             time.sleep(0.05)
             for child, (key, deadline) in list(running.items()):
                 late = time.monotonic() > deadline
@@ -179,31 +273,39 @@ def judge(mutants: Mapping[str, Mutant], workers: int) -> Iterator[tuple[str, st
                     yield key, "time" if hung else "test" if code else ""
 
 
-def key_of(mutant: Mutant) -> str:
-    """What decides whether it is noticed: the changed module, and the tests."""
-    digest = hashlib.sha256(Loader(mutant).text.encode())
-    for path in tests_of(mutant.module):
-        digest.update(Path(path).read_bytes())
-    return digest.hexdigest()[:16]
+class Case(NamedTuple):
+    """A mutant, and the tests that it is judged by."""
+
+    mutant: Mutant
+    tests: list[Reached]
+
+    @property
+    def key(self) -> str:
+        """What decides whether it is noticed: the changed module, and the files of tests."""
+        digest = hashlib.sha256(Loader(self.mutant).text.encode())
+        for path in sorted({test.test.partition("::")[0] for test in self.tests}):
+            digest.update((ROOT / path).read_bytes())
+        return digest.hexdigest()[:16]
 
 
-def _run(mutant: Mutant) -> None:
-    """The child: its exit code is that of the tests."""
-    import pytest
-
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, resource.RLIM_INFINITY))
+def _be_silent() -> None:
     with open(os.devnull, "w") as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 1)
         os.dup2(nothing.fileno(), 2)
+
+
+def _run(case: Case, seconds: int) -> None:
+    """The child: its exit code is that of the tests; a mutant that no test reaches survives."""
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+    _be_silent()
     for name in [name for name in sys.modules if name.partition(".")[0] == "nddv"]:
         del sys.modules[name]
-    sys.meta_path.insert(0, Loader(mutant))
+    sys.meta_path.insert(0, Loader(case.mutant))
     code = 1
     try:
-        quiet = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"]
-        code = int(pytest.main([*quiet, *tests_of(mutant.module)]))
+        code = int(pytest.main(["-x", *QUIET, *(test.test for test in case.tests)]))
     finally:
-        os._exit(code)
+        os._exit(code if case.tests else 0)
 
 
 def report(record: pd.DataFrame) -> str:
@@ -240,30 +342,37 @@ def main() -> None:
     for name in LARGE:  # children share what takes long to import
         importlib.import_module(name)
     os.chdir(ROOT)
-    rows = []
+    fork = multiprocessing.get_context("fork")
+    apart = {package: ProcessPoolExecutor(1, fork) for package in asked.only}
+    reaching = {package: pool.submit(reach_of, package) for package, pool in apart.items()}
+    reached = {package: future.result() for package, future in tqdm(reaching.items())}
+    rows, cases = [], {}
     for package in asked.only:
         files = sorted((SOURCES / package).rglob("*.py"))
         every = [mutant for path in files for mutant in mutants_of(path)]
         chosen = random.Random(asked.seed).sample(every, min(asked.most, len(every)))
-        rows += [_row(package, len(every), mutant) for mutant in sorted(chosen)]
+        for mutant in sorted(chosen):
+            case = Case(mutant, judges_of(mutant, reached[package]))
+            cases[case.key] = case
+            rows.append(_row(package, len(every), case))
     drawn = pd.DataFrame(rows)
     earlier = pd.read_csv(RECORD, keep_default_na=False) if RECORD.exists() else drawn[:0]
     outcomes = dict(zip(earlier["key"], earlier.get("killed_by", ()), strict=True))
     left = drawn[~drawn["key"].isin(outcomes)]
     left = left.sample(frac=1, random_state=asked.seed)  # of all packages, wherever it is stopped
-    waiting = {row["key"]: Mutant(*row[list(Mutant._fields)]) for _, row in left.iterrows()}
-    for key, killed in judge(waiting, asked.workers):
+    for key, killed in judge({key: cases[key] for key in left["key"]}, asked.workers):
         outcomes[key] = killed
         _write(drawn, outcomes)
     _write(drawn, outcomes)
     print(RECORD.with_suffix(".md").read_text(encoding="utf-8"))
 
 
-def _row(package: str, of: int, mutant: Mutant) -> dict[str, Any]:
+def _row(package: str, of: int, case: Case) -> dict[str, Any]:
     """A line of the record, without the outcome."""
-    lines = Loader(mutant).path.read_text(encoding="utf-8").splitlines()
-    text = lines[mutant.line - 1].strip()
-    return {"package": package, "of": of, **mutant._asdict(), "text": text, "key": key_of(mutant)}
+    lines = Loader(case.mutant).path.read_text(encoding="utf-8").splitlines()
+    text = lines[case.mutant.line - 1].strip()
+    about = {"text": text, "tests": len(case.tests), "key": case.key}
+    return {"package": package, "of": of, **case.mutant._asdict(), **about}
 
 
 def _write(drawn: pd.DataFrame, outcomes: Mapping[str, str]) -> None:

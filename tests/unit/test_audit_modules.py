@@ -127,6 +127,13 @@ def test_every_network_gives_a_number_a_class(name, features):
     assert NETWORKS[name].module(x, 4)(x).shape == (5, 4)
 
 
+@pytest.mark.parametrize("features", [64, 3072])
+def test_two_by_two_places_of_a_picture_are_left(features):
+    items = torch.randint(0, 20, (5, features)).float()
+    x = NETWORKS["convolution"].inputs(items, items)
+    assert NETWORKS["convolution"].module(x, 4)[-1].in_features == 32 * 2 * 2
+
+
 def test_words_that_fill_up_do_not_count():
     x = torch.tensor([[3, 5, 0, 0]])
     module = NETWORKS["bag"].module(torch.tensor([[9]]), 2)

@@ -198,6 +198,7 @@ def test_score_gaps_stay_below_their_bound():
     for _, part in frame.groupby(["map", "group"]):
         assert part["bound"].is_monotonic_decreasing
     assert np.allclose(frame["ratio"], frame["bound"] / frame["measured"])
+    assert np.allclose(frame["stderr"], frame["spread"] / 200**0.5)
 
 
 def test_expected_distances_are_zero_on_the_diagonal_only(run):
