@@ -73,6 +73,13 @@ def test_errors_are_what_predictions_lack():
     np.testing.assert_allclose(total, game.exact(members).marginals, atol=1e-7)  # as fits are
 
 
+def test_without_a_member_nothing_is_predicted_and_no_error_is_fitted():
+    game = LogisticGame(*make_problem())
+    found = Contexts(game).errors(np.zeros((1, game.n), bool))
+    assert not found.marginals.any()
+    assert found.refits.tolist() == [0]
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_predicted_marginals_are_close_to_fits(shape):
     problem = make_problem(*shape)

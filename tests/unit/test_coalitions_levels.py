@@ -54,6 +54,15 @@ def test_derivatives_are_those_of_differences(monkeypatch, name, shape, direct):
         np.testing.assert_allclose(slopes[points], expected, rtol=2e-3, atol=2e-5)
 
 
+@pytest.mark.parametrize("shape", [(40, 3, 2), (40, 3, 4)])
+def test_conjugate_gradients_need_no_more_steps_than_there_are_parameters(monkeypatch, shape):
+    game = LogisticGame(*make_problem(*shape), utility="probability")
+    expected = level_derivatives(game, np.array([0.5]))
+    monkeypatch.setattr(levels, "DIRECT_SIZE", 0)
+    monkeypatch.setattr(levels, "MAX_STEPS", 4 * (1 if shape[2] == 2 else shape[2]))
+    np.testing.assert_allclose(level_derivatives(game, np.array([0.5])), expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", UTILITIES)
 def test_a_class_that_training_lacks_counts_as_never_right(name):
     X, y, X_valid, y_valid, _ = make_problem(n_classes=4)
