@@ -24,7 +24,8 @@ def test_numbers_by_hand():
 @pytest.mark.parametrize(
     ("predicted", "actual", "defined"),
     [
-        ([0.1, 0.2, 0.3], [0.1, 0.2, 0.3], True),
+        ([0.1, 0.2, 0.3], [0.0, 0.5, 1.0], True),
+        ([0.0, 0.5, 1.0], [0.1, 0.2, 0.3], True),
         ([0.1, 0.2], [0.1, 0.2], False),  # two groups always agree, or always do not
         ([0.2, 0.2, 0.2], [0.1, 0.2, 0.3], False),
         ([0.1, 0.2, 0.3], [0.2, 0.2, 0.2], False),
