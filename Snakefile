@@ -41,6 +41,7 @@ include: "workflow/rules/reporting.smk"
 
 onstart:
     check_writable()
+    start_jobs_at_once()
 
 
 rule all:
