@@ -2,13 +2,15 @@
 
     python benchmarks/mutants.py [--only dynamics replay ...] [--most 60] [--seed 0] [--workers 2]
 
-Arithmetic, comparisons, signs and numbers are changed, one in each mutant. First the tests of each
-package run once, to see which functions each of them reaches. Then those that reach the changed
-function run with the mutant in its place, the quickest first, until one fails, or until a minute of
-them has passed. A mutant that no test fails with has survived: a test is missing, or the change
-means nothing. The record, reports/mutants.csv, has a line for each mutant; reports/mutants.md
-counts them and lists the survivors. Both are written after each mutant: a run that was stopped goes
-on, and what was judged with the same module and the same tests is not judged again.
+Arithmetic, comparisons, signs and numbers are changed, one in each mutant; a number becomes greater
+by one. First the tests run once, to see which functions each of them reaches. Then those that reach
+the changed function run with the mutant in its place, the quickest first, until one fails, or until
+a minute of them has passed. A mutant that no test fails with has survived: a test is missing, or
+the change means nothing. The record, reports/mutants.csv, names the test that noticed each mutant;
+reports/mutants.md counts them and lists the survivors, each with what was found when it was looked
+at (benchmarks/survivors.csv). Both are written after each mutant: a run that was stopped goes on.
+What was judged with the same module and the same tests is not judged again; with other tests, the
+one that noticed it is tried first.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import hashlib
 import importlib
 import importlib.abc
 import importlib.util
+import json
 import multiprocessing
 import os
 import random
@@ -29,7 +32,6 @@ import sys
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from itertools import accumulate
 from pathlib import Path
 from types import CodeType, FrameType
@@ -44,12 +46,15 @@ from nddv.support.files import atomic_write
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES, TESTS = ROOT / "src" / "nddv", ROOT / "tests" / "unit"
 RECORD = ROOT / "reports" / "mutants.csv"
+LOOKED_AT = ROOT / "benchmarks" / "survivors.csv"  # module, text, after, why
+SEEN = ROOT / ".cache" / "mutants"  # what tests reach, as long as the sources are the same
 PACKAGES = ("dynamics", "replay", "coalitions", "audit", "checks")
 TARGET = 0.9
 LARGE = ("hypothesis", "scipy.stats", "sklearn.linear_model", "torch")
 ENOUGH = 60.0  # seconds of tests that a mutant is judged by
 LONGER, MORE = 5, 30  # so many times as long, and seconds more, of the processor: it hangs
 PATIENCE = 20  # times as many by the clock, for one that sleeps; a busy machine must not judge
+TIME, IMPORT = "it hangs", "it cannot be imported"  # instead of a test
 QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow")
 
 OPERATORS: dict[type, str] = {
@@ -110,8 +115,8 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
         elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
             start = place(node.lineno, node.col_offset)
             end = place(node.end_lineno or 0, node.end_col_offset or 0)
-            other = node.value + 1 if isinstance(node.value, int) else 2 * node.value or 1.0
-            yield Mutant(module, node.lineno, start, end, text[start:end], repr(other))
+            other = repr(node.value + 1)
+            yield Mutant(module, node.lineno, start, end, text[start:end], other)
 
 
 def _annotations(node: ast.AST) -> Iterator[ast.AST]:
@@ -146,13 +151,15 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return str(self.path)
 
 
-def tests_of(package: str) -> list[str]:
-    """Files of tests: those called after a package, and those that import from it."""
-    named = re.compile(rf"\bnddv\.{package}\b|from nddv import .*\b{package}\b")
+def tests_of(packages: Sequence[str]) -> list[Path]:
+    """Files of tests: those called after one of the packages, and those that import from one."""
+    any_of = "|".join(packages)
+    called = re.compile(rf"test_({any_of})")
+    named = re.compile(rf"\bnddv\.({any_of})\b|from nddv import .*\b({any_of})\b")
     return [
-        str(path)
+        path
         for path in sorted(TESTS.glob("test_*.py"))
-        if path.stem.startswith(f"test_{package}") or named.search(path.read_text(encoding="utf-8"))
+        if called.match(path.stem) or named.search(path.read_text(encoding="utf-8"))
     ]
 
 
@@ -216,16 +223,32 @@ class Watch:
             self.tests.append(Reached(item.nodeid, time.process_time() - start, ours))
 
 
-def reach_of(package: str) -> list[Reached]:
-    """The tests of a package, each with what it reaches; in a process of its own."""
+def reach_of(path: Path) -> list[Reached]:
+    """The tests of a file, each with what it reaches; in a process of its own, and kept."""
+    kept = SEEN / f"{path.stem}-{_digest([path, *SOURCES.rglob('*.py')])}.json"
+    if kept.exists():
+        found = json.loads(kept.read_text(encoding="utf-8"))
+        return [Reached(name, took, frozenset(map(tuple, places))) for name, took, places in found]
     watch = Watch()
     _be_silent()
-    pytest.main([*QUIET, *tests_of(package)], plugins=[watch])
-    return [test for test in watch.tests if test.test not in watch.failed]
+    pytest.main([*QUIET, str(path)], plugins=[watch])
+    passed = [test for test in watch.tests if test.test not in watch.failed]
+    found = [(test.test, test.seconds, sorted(test.functions)) for test in passed]
+    with atomic_write(kept) as whole:
+        Path(whole).write_text(json.dumps(found), encoding="utf-8")
+    return passed
 
 
-def judges_of(mutant: Mutant, tests: Sequence[Reached]) -> list[Reached]:
-    """The quickest tests that reach the changed function, a minute of them.
+def _digest(paths: Sequence[Path]) -> str:
+    """Of the contents of files."""
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def judges_of(mutant: Mutant, tests: Sequence[Reached], first: str) -> list[Reached]:
+    """The quickest tests that reach the changed function, a minute of them, after the first.
 
     Where none is known to, and of what stands outside functions: those that reach the module.
     """
@@ -233,7 +256,7 @@ def judges_of(mutant: Mutant, tests: Sequence[Reached]) -> list[Reached]:
     place = (path, _function_at(path, mutant.line))
     near = [test for test in tests if place in test.functions]
     near = near or [test for test in tests if path in {file for file, _ in test.functions}]
-    near.sort(key=lambda test: test.seconds)
+    near.sort(key=lambda test: (test.test != first, test.seconds))
     within = sum(total <= ENOUGH for total in accumulate(test.seconds for test in near))
     return near[: max(within, 1)]
 
@@ -247,32 +270,6 @@ def _function_at(path: str, line: int) -> int:
     return max(begins)
 
 
-def judge(cases: Mapping[str, Case], workers: int) -> Iterator[tuple[str, str]]:
-    """How each was noticed: "test", "time", or "" if it survived. Each has a process of its own."""
-    waiting, running = list(cases.items()), dict[int, tuple[str, float]]()
-    with tqdm(total=len(cases), unit=" mutants") as progress:
-        while waiting or running:
-            while waiting and len(running) < workers:
-                key, case = waiting.pop(0)
-                seconds = int(LONGER * sum(test.seconds for test in case.tests) + MORE)
-                child = os.fork()
-                if not child:
-                    _run(case, seconds)
-                running[child] = (key, time.monotonic() + PATIENCE * seconds)
-            time.sleep(0.05)
-            for child, (key, deadline) in list(running.items()):
-                late = time.monotonic() > deadline
-                if late:
-                    os.kill(child, signal.SIGKILL)
-                ended, status = os.waitpid(child, 0 if late else os.WNOHANG)
-                if ended:
-                    code = os.waitstatus_to_exitcode(status)
-                    hung = late or code == -signal.SIGXCPU
-                    del running[child]
-                    progress.update()
-                    yield key, "time" if hung else "test" if code else ""
-
-
 class Case(NamedTuple):
     """A mutant, and the tests that it is judged by."""
 
@@ -282,10 +279,54 @@ class Case(NamedTuple):
     @property
     def key(self) -> str:
         """What decides whether it is noticed: the changed module, and the files of tests."""
-        digest = hashlib.sha256(Loader(self.mutant).text.encode())
-        for path in sorted({test.test.partition("::")[0] for test in self.tests}):
-            digest.update((ROOT / path).read_bytes())
-        return digest.hexdigest()[:16]
+        files = {ROOT / test.test.partition("::")[0] for test in self.tests}
+        text = Loader(self.mutant).text + _digest(list(files))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def judge(cases: Mapping[str, Case], workers: int) -> Iterator[tuple[str, str]]:
+    """The test that noticed each, TIME if it hung, or "" if it survived.
+
+    Each has a process of its own.
+    """
+    waiting, running = list(cases.items()), dict[int, tuple[str, float, int]]()
+    with tqdm(total=len(cases), unit=" mutants") as progress:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                key, case = waiting.pop(0)
+                seconds = int(LONGER * sum(test.seconds for test in case.tests) + MORE)
+                answer, answers = os.pipe()
+                child = os.fork()
+                if not child:
+                    _run(case, seconds, answers)
+                os.close(answers)
+                running[child] = (key, time.monotonic() + PATIENCE * seconds, answer)
+            time.sleep(0.05)
+            for child, (key, deadline, answer) in list(running.items()):
+                late = time.monotonic() > deadline
+                if late:
+                    os.kill(child, signal.SIGKILL)
+                ended, status = os.waitpid(child, 0 if late else os.WNOHANG)
+                if ended:
+                    code = os.waitstatus_to_exitcode(status)
+                    with open(answer, encoding="utf-8") as said:  # noqa: PTH123
+                        test = said.read()
+                    del running[child]
+                    progress.update()
+                    hung = late or code == -signal.SIGXCPU
+                    yield key, TIME if hung else (test or IMPORT) if code else ""
+
+
+class First:
+    """A plugin of pytest: says which test failed first."""
+
+    def __init__(self, answers: int) -> None:
+        self.answers: int | None = answers
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed and self.answers is not None:
+            os.write(self.answers, report.nodeid.encode())
+            self.answers = None
 
 
 def _be_silent() -> None:
@@ -294,7 +335,7 @@ def _be_silent() -> None:
         os.dup2(nothing.fileno(), 2)
 
 
-def _run(case: Case, seconds: int) -> None:
+def _run(case: Case, seconds: int, answers: int) -> None:
     """The child: its exit code is that of the tests; a mutant that no test reaches survives."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
     _be_silent()
@@ -303,7 +344,8 @@ def _run(case: Case, seconds: int) -> None:
     sys.meta_path.insert(0, Loader(case.mutant))
     code = 1
     try:
-        code = int(pytest.main(["-x", *QUIET, *(test.test for test in case.tests)]))
+        names = (test.test for test in case.tests)
+        code = int(pytest.main(["-x", *QUIET, *names], plugins=[First(answers)]))
     finally:
         os._exit(code if case.tests else 0)
 
@@ -324,10 +366,13 @@ def report(record: pd.DataFrame) -> str:
         share = f"{noticed / len(rows):.2f}"
         lines.append(f"| {package} | {rows['of'].iloc[0]} | {len(rows)} | {noticed} | {share} |")
     lines += ["", f"The aim is {TARGET:.2f}. Survivors:", ""]
-    lines += ["| Place | Before | After | Line |", "| --- | --- | --- | --- |"]
+    lines += ["| Place | Before | After | Line | Why |", "| --- | --- | --- | --- | --- |"]
+    looked = pd.read_csv(LOOKED_AT, dtype=str).set_index(["module", "text", "after"])["why"]
     for row in record[record["killed_by"] == ""].itertuples():
+        why = looked.get((row.module, row.text, row.after), "not looked at")
         place = f"`{row.module}`, line {row.line}"
-        lines.append(f"| {place} | `{row.before}` | `{row.after}` | `{row.text}` |")
+        code = row.text.replace("|", "\\|")
+        lines.append(f"| {place} | `{row.before}` | `{row.after}` | `{code}` | {why} |")
     return "\n".join(lines) + "\n"
 
 
@@ -342,22 +387,27 @@ def main() -> None:
     for name in LARGE:  # children share what takes long to import
         importlib.import_module(name)
     os.chdir(ROOT)
-    fork = multiprocessing.get_context("fork")
-    apart = {package: ProcessPoolExecutor(1, fork) for package in asked.only}
-    reaching = {package: pool.submit(reach_of, package) for package, pool in apart.items()}
-    reached = {package: future.result() for package, future in tqdm(reaching.items())}
+    reached: list[Reached] = []
+    files = tests_of(asked.only)
+    with multiprocessing.get_context("fork").Pool(asked.workers, maxtasksperchild=1) as pool:
+        for tests in tqdm(pool.imap_unordered(reach_of, files), total=len(files), unit=" files"):
+            reached += tests
+    earlier = _earlier()
+    killers = {(row.module, row.text, row.after): row.killed_by for row in earlier.itertuples()}
     rows, cases = [], {}
     for package in asked.only:
-        files = sorted((SOURCES / package).rglob("*.py"))
-        every = [mutant for path in files for mutant in mutants_of(path)]
+        paths = sorted((SOURCES / package).rglob("*.py"))
+        every = [mutant for path in paths for mutant in mutants_of(path)]
         chosen = random.Random(asked.seed).sample(every, min(asked.most, len(every)))
         for mutant in sorted(chosen):
-            case = Case(mutant, judges_of(mutant, reached[package]))
+            text = _line(mutant)
+            first = killers.get((mutant.module, text, mutant.after), "")
+            case = Case(mutant, judges_of(mutant, reached, first))
             cases[case.key] = case
-            rows.append(_row(package, len(every), case))
+            about = {"text": text, "tests": len(case.tests), "key": case.key}
+            rows.append({"package": package, "of": len(every), **mutant._asdict(), **about})
     drawn = pd.DataFrame(rows)
-    earlier = pd.read_csv(RECORD, keep_default_na=False) if RECORD.exists() else drawn[:0]
-    outcomes = dict(zip(earlier["key"], earlier.get("killed_by", ()), strict=True))
+    outcomes = dict(zip(earlier["key"], earlier["killed_by"], strict=True))
     left = drawn[~drawn["key"].isin(outcomes)]
     left = left.sample(frac=1, random_state=asked.seed)  # of all packages, wherever it is stopped
     for key, killed in judge({key: cases[key] for key in left["key"]}, asked.workers):
@@ -367,12 +417,17 @@ def main() -> None:
     print(RECORD.with_suffix(".md").read_text(encoding="utf-8"))
 
 
-def _row(package: str, of: int, case: Case) -> dict[str, Any]:
-    """A line of the record, without the outcome."""
-    lines = Loader(case.mutant).path.read_text(encoding="utf-8").splitlines()
-    text = lines[case.mutant.line - 1].strip()
-    about = {"text": text, "tests": len(case.tests), "key": case.key}
-    return {"package": package, "of": of, **case.mutant._asdict(), **about}
+def _earlier() -> pd.DataFrame:
+    """What was judged before."""
+    if RECORD.exists():
+        return pd.read_csv(RECORD, keep_default_na=False, dtype=str)
+    return pd.DataFrame(columns=["module", "text", "after", "key", "killed_by"])
+
+
+def _line(mutant: Mutant) -> str:
+    """The line of the sources that it changes."""
+    text = Loader(mutant).path.read_text(encoding="utf-8")
+    return text.splitlines()[mutant.line - 1].strip()
 
 
 def _write(drawn: pd.DataFrame, outcomes: Mapping[str, str]) -> None:

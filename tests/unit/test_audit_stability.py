@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
+from nddv.audit.stability import aggregate
 from nddv.audit.stability.aggregate import frozen_aggregate
 from nddv.audit.stability.contraction import (
     contraction,
@@ -28,6 +29,7 @@ from nddv.audit.stability.setting import (
     with_slopes,
 )
 from nddv.audit.stability.stationarity import curvature, stationarity, surrogate
+from nddv.dynamics.adjoint import backward
 from nddv.dynamics.flow import rollout
 from nddv.dynamics.population import encode
 
@@ -224,6 +226,22 @@ def test_the_error_of_an_aggregate_falls_as_one_over_root_n():
     assert sorted(slopes.index) == ["aggregate", "co-state", "score", "state"]
     assert slopes.to_numpy() == pytest.approx(-0.5, abs=0.08)
     assert frame.groupby("quantity").size().eq(len(sizes) * 40).all()
+
+
+def test_the_score_along_an_aggregate_is_that_of_the_final_time(monkeypatch):
+    made = []
+
+    def kept(flow, controls, path, end):
+        made.append((path.states[-1] * end).sum(1))
+        return backward(flow, controls, path, end)
+
+    monkeypatch.setattr(aggregate, "backward", kept)
+    frame = frozen_aggregate(sizes=(5, 10, 20), reference=40, repetitions=1, probes=7)
+    limit, *others = made
+    expected = [float((limit - other).abs().mean()) for other in others]
+    assert min(expected) > 0
+    found = frame.loc[frame["quantity"] == "score", "error"]
+    assert found.to_numpy() == pytest.approx(expected, rel=1e-5)
 
 
 # ------------------------------------------------------------------ discretisation
