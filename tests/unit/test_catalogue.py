@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
+import jinja2
 import pytest
+from docutils.core import publish_parts
 
 from nddv.reporting.catalogue.figures import FIGURES
+from nddv.reporting.catalogue.tables import TABLES
 from nddv.reporting.registry import Figure
 from nddv.workflow.sources import FACTS, SOURCES
 
+ROOT = Path(__file__).parents[2]
 ENTRIES = pytest.mark.parametrize(("name", "entry"), FIGURES.items(), ids=list(FIGURES))
 
 
@@ -56,3 +62,12 @@ def test_an_entry_names_a_function_that_it_imports():
     assert saved.load().__name__ == "save_figure"
     with pytest.raises(AttributeError):
         entry("nddv.reporting.figures.style:no_such_figure").load()
+
+
+@pytest.mark.parametrize("entry", [*TABLES.values(), *FIGURES.values()], ids=lambda e: e.title)
+def test_captions_are_sound_in_the_report_of_snakemake(entry):
+    template = (ROOT / "workflow" / "report" / "entry.rst").read_text(encoding="utf-8")
+    job = SimpleNamespace(params=SimpleNamespace(entry=entry))
+    text = jinja2.Environment(autoescape=False).from_string(template).render(snakemake=job)
+    strict = {"halt_level": 2, "report_level": 5}  # a warning is an error
+    assert entry.title in publish_parts(text, writer="html", settings_overrides=strict)["body"]
