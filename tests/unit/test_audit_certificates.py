@@ -18,7 +18,7 @@ from nddv.audit.bounds import UTILITY_RANGES, bernstein_radius, hoeffding_radius
 from nddv.audit.certificates import BOUNDS, SAMPLES_ONLY, certify
 from nddv.audit.laws import semivalue
 from nddv.audit.pairs import PairUtilities, choose_pairs, pair_utilities
-from nddv.coalitions import FLOOR, LogisticGame
+from nddv.coalitions import FLOOR, Fits, LogisticGame, predict
 from nddv.support.settings import UTILITIES
 
 SEED = 100
@@ -228,6 +228,15 @@ def test_radii_by_hand():
     log = np.log(40)
     expected = np.sqrt(2 * 0.09 * log / 50) + 7 * 2 * log / (3 * 49)
     assert bernstein_radius(0.09, 2.0, 50, 0.05) == pytest.approx(expected)
+    assert bernstein_radius(0.0, 1.0, 2, 0.05) == pytest.approx(7 * log / 3)  # two draws will do
+
+
+@pytest.mark.parametrize(("right", "end"), [(0, 0), (1, 1)])
+def test_ranges_of_utilities_are_reached(right, end):
+    """By a fit that is sure of one class, where all points have the other or the same."""
+    sure = Fits(np.zeros((1, 1, 1)), np.array([[1e4]]), np.ones(1, bool), np.zeros(1, int))
+    found = predict.scores(sure, np.zeros((5, 1)), np.full(5, right))[0]
+    assert found == pytest.approx([UTILITY_RANGES[utility][end] for utility in UTILITIES])
 
 
 def test_utilities_of_the_logistic_game_are_in_their_range():

@@ -157,3 +157,10 @@ def test_bridge_audit(audited):
     assert set(rows["readout"]) == {"terminal", "participation"}
     assert rows["holds"].all()
     assert rows["size"].max() == 59
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.0, 1), (0.01, 1), (0.25, 15), (1.0, 60)])
+def test_scales_are_fitted_to_a_share_of_the_points_and_at_least_one(share, count):
+    chosen = calibration_points(60, SEED, share)
+    assert len(set(chosen)) == count
+    assert (np.diff(chosen) > 0).all()

@@ -94,6 +94,8 @@ def test_small_groups_are_pooled_and_what_cannot_be_compared_has_no_p():
     one = compare_groups(np.arange(95.0), {"name": names[:95]}).set_index("group")
     assert np.isnan(one.loc["5 groups of fewer than 10 rows", "p"])
     assert not one.loc["5 groups of fewer than 10 rows", "worse"]
+    ten = compare_groups(np.arange(100.0), {"name": ["a"] * 85 + ["b"] * 10 + ["c"] * 5})
+    assert dict(zip(ten["group"], ten["rows"], strict=True)) == {"a": 85, "b": 10, "c": 5}
     every = compare_groups(np.arange(20.0), {"all": ["a"] * 20})
     assert np.isnan(every.loc[0, "p"])
 

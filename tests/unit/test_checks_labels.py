@@ -123,6 +123,15 @@ def test_classes_of_a_few_rows_are_not_judged():
     assert by_class.loc[list(NAMES), "wrong"].sum() == pytest.approx(found.wrong.count)
 
 
+def test_five_of_many_small_classes_are_named():
+    codes = np.r_[np.repeat([0, 1], 30), np.arange(2, 9)]
+    scores = np.where(np.arange(9) == codes[:, None], 2.0, 0.0)
+    with pytest.warns(
+        InputWarning, match=r"rows: 2 \(1\), 3 \(1\), 4 \(1\), 5 \(1\), 6 \(1\); whether"
+    ):
+        judge_labels(scores, codes, np.arange(9))
+
+
 @pytest.mark.parametrize(
     ("changed", "says"),
     [

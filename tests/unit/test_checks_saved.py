@@ -267,3 +267,9 @@ def test_the_same_run_has_the_same_bytes(report, folder, tmp_path):
     report.save(tmp_path / "again")
     for name in (RUN, NUMBERS):
         assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_a_run_has_the_rights_of_any_new_file(folder, tmp_path):
+    (tmp_path / "new").touch()
+    for path in folder.iterdir():
+        assert path.stat().st_mode == (tmp_path / "new").stat().st_mode

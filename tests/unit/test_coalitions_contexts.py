@@ -183,3 +183,16 @@ def test_awkward_data_give_finite_marginals(C):
     members = draw(30, [0, 1, 3, 8, 20, 29, 30])
     assert np.isfinite(game.predicted(members).marginals).all()
     assert np.isfinite(game.exact(members).marginals).all()
+
+
+def test_newcomers_are_fitted_here_up_to_a_size(monkeypatch):
+    """Classes of the members and one more, times features in their span, a way out, intercept."""
+    X, y, X_valid, y_valid, n_classes = make_problem(d=4, n_classes=3)
+    game = Contexts(LogisticGame(X, y, X_valid, y_valid, n_classes))
+    members = torch.zeros(60, dtype=torch.bool)
+    members[np.flatnonzero(y == 0)[:2]] = True
+    members[np.flatnonzero(y == 1)[:1]] = True
+    monkeypatch.setattr(newcomers, "LARGEST", 3 * (3 + 2))
+    assert newcomers.fits_here(game._design, members)
+    monkeypatch.setattr(newcomers, "LARGEST", 3 * (3 + 2) - 1)
+    assert not newcomers.fits_here(game._design, members)

@@ -274,3 +274,13 @@ def test_what_single_precision_cannot_solve_is_reported_and_finite(method):
     assert not fits.converged.all()
     assert np.isfinite(fits.coefficients).all()
     assert not np.isnan(fits.intercepts).any()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_as_many_fits_at_a_time_as_the_memory_holds(method, threads):
+    X, y, _ = make_data(30, 4, 3)
+    engine = Engine(X, y, 3)
+    each = 8 * (engine._solver.numbers_each() + 4 * 3 * 4)
+    engine.memory_mb = 5.5 * threads * each / 2**20
+    pieces = list(engine._chunks(22, threads))
+    assert [piece.stop - piece.start for piece in pieces] == [5, 5, 5, 5, 2]

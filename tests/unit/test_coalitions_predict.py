@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss
 
 from nddv.coalitions import FLOOR, Fits, fit_coalitions, predict_proba_many
-from nddv.coalitions.predict import scores
+from nddv.coalitions.predict import _chunks, scores
 
 
 @pytest.fixture(params=[2, 3])
@@ -71,3 +71,11 @@ def test_an_absent_class_costs_the_floor():
     assert probability == pytest.approx(0.25)
     assert likelihood == pytest.approx((np.log(0.5) + np.log(FLOOR)) / 2)
     assert scores(constant_fits([100.0]), X[:1], y[:1])[0, 1] == pytest.approx(np.log(FLOOR))
+
+
+@pytest.mark.parametrize("logits", [1, 3])
+def test_as_many_fits_at_a_time_as_the_memory_holds(logits):
+    fits = constant_fits(np.zeros((10, logits)))
+    each = 3 * 8 * max(2, logits) * 50  # three arrays of numbers for 50 points
+    pieces = list(_chunks(fits, 50, 4.5 * each / 2**20))
+    assert [piece.stop - piece.start for piece in pieces] == [4, 4, 2]

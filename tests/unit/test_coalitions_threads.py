@@ -89,3 +89,9 @@ def test_threads_change_no_utility(two_threads, tmp_path):
     for one, two, stored in zip(*found, strict=True):
         np.testing.assert_allclose(two, one, atol=1e-6)
         np.testing.assert_allclose(stored, one, atol=1e-6)
+
+
+def test_alone_nothing_is_handed_to_another_thread():
+    here = threading.get_ident()
+    assert apply(lambda _: threading.get_ident(), range(3), threads=1) == [here] * 3
+    assert apply(lambda _: threading.get_ident(), [0], threads=2) == [here]

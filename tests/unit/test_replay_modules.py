@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import weakref
 
@@ -14,7 +15,7 @@ from torch import nn
 from nddv import Replay
 from nddv.laws import find_law
 from nddv.replay import engine
-from nddv.replay.bags import DifferentiableBags
+from nddv.replay.bags import DifferentiableBags, embedding_bag
 from nddv.replay.checks import NORMS
 
 N = 40
@@ -143,14 +144,18 @@ def test_checkpoints_and_folders_do_not_change_the_values(tmp_path):
     np.testing.assert_array_equal(results[0], results[2])
 
 
-def test_a_run_that_was_killed_goes_on_to_the_same_bytes(tmp_path):
+def test_a_run_that_was_killed_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     whole, valid = trained(folder=tmp_path / "whole")
     trained(folder=tmp_path / "killed")
     states = sorted((tmp_path / "killed").glob("state*.npz"))
     assert len(states) == 9
     for path in states[4:]:
         path.unlink()
+    bars = []
+    bar = Replay._bar
+    monkeypatch.setattr(Replay, "_bar", lambda *given: bars.append(given[1]) or bar(*given))
     again, _ = trained(folder=tmp_path / "killed")
+    assert bars == [9 - 3]  # the steps that are left
     for one, other in zip(again.module_.parameters(), whole.module_.parameters(), strict=True):
         assert torch.equal(one, other)
     found = again.values(*valid, trust=0).values
@@ -199,6 +204,14 @@ def test_at_most_three_states_times_the_root_of_the_steps_are_held_at_once(optim
     assert root < peak[0] <= 2 * root + 2 < 3 * root
     size = sum(p.numel() for p in run.module_.parameters()) * 8 * (3 if optimizer == "adamw" else 2)
     assert run.megabytes_ * 2**20 == 2 * root * size
+
+
+def test_memory_of_a_run_of_four_steps():
+    run, _ = trained(epochs=1, batch_size=10, checkpoints="sqrt")
+    size = sum(p.numel() for p in run.module_.parameters()) * 8 * 2
+    assert run.megabytes_ * 2**20 == (2 + 2) * size  # two states are kept, two replayed at a time
+    every, _ = trained(epochs=1, batch_size=10, checkpoints="all")
+    assert every.megabytes_ * 2**20 == 4 * size
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path):
@@ -354,6 +367,13 @@ def test_bags_are_those_of_torch(mode):
         torch.testing.assert_close(rows(flat, offsets), expected[1])
         with pytest.raises(ValueError, match="can be replayed with mode 'sum' or 'mean'"):
             nn.EmbeddingBag(20, 5, mode="max")(x)
+
+
+def test_bags_take_what_torch_takes():
+    ours, theirs = map(inspect.signature, (embedding_bag, nn.functional.embedding_bag))
+    assert list(ours.parameters) == list(theirs.parameters)
+    for name, one in ours.parameters.items():
+        assert one.default == theirs.parameters[name].default
 
 
 class Forgetful(nn.Module):
