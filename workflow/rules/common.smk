@@ -137,7 +137,7 @@ def start_jobs_at_once():
     """Lift the limit of Snakemake on how many jobs start in a second, where they run on this machine.
 
     For it, the scheduler wakes up once a second for each job that it has started, until the end: after some hundred
-    jobs it takes a third of a core (snakemake issue 2967). Two cores start few jobs a second anyway.
+    jobs it takes a quarter of a core (snakemake issue 2967). Two cores start few jobs a second anyway.
     """
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
