@@ -19,8 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, roots_jacobi, xlog1py, xlogy
-from scipy.stats import beta as beta_law
+from scipy.special import betainc, betaincinv, betaln, roots_jacobi, xlog1py, xlogy
 
 from nddv.support.wording import pick
 
@@ -77,16 +76,17 @@ class Law:
         """
         if self.share is not None:
             return np.array([self.share]), np.ones(1)
-        law = beta_law(*self.exponents)
-        low = max(1 / n, float(law.ppf(TAIL)))
-        high = max(low, float(law.ppf(1 - TAIL)))
-        if self.exponents[1] <= 1:
+        a, b = self.exponents
+        low = max(1 / n, float(betaincinv(a, b, TAIL)))
+        high = max(low, float(betaincinv(a, b, 1 - TAIL)))
+        if b <= 1:
             high = 1.0
         places, lengths = np.polynomial.legendre.leggauss(nodes)
         middle, half = np.log(high * low) / 2, np.log(high / low) / 2
         t = np.exp(middle + half * places)
-        weights = lengths * t * law.pdf(t)
-        return t, weights / weights.sum() * (law.cdf(high) - law.cdf(low))
+        logarithm = xlogy(a, t) + xlog1py(b - 1, -t)  # of t times the density
+        weights = lengths * np.exp(logarithm - logarithm.max())
+        return t, weights / weights.sum() * (betainc(a, b, high) - betainc(a, b, low))
 
     def quadrature(self, nodes: int) -> tuple[Array, Array]:
         """Levels t (L,) and weights (L,), whose mean is E[m(t)] for polynomials m below 2L.

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier
 
 from nddv.coalitions import fit_coalitions, predict_proba_many
 from nddv.support.settings import Count, Flag, Positive, Precision, checked
 from nddv.values import NoValues, Values
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import RandomForestClassifier
 
 Batch = tuple[NDArray[np.bool_], NDArray[np.floating]]
 """Of some models: which points are out of bag (b, n), and class probabilities (b, n, classes)."""
@@ -67,6 +70,9 @@ def data_oob_trees(
     num_models : trees, each with its bootstrap sample.
     soft : take the predicted probability of y_i instead of 0 or 1.
     """
+    # Late: it takes two seconds, and logistic regressions do without.
+    from sklearn.ensemble import RandomForestClassifier
+
     labels = _labels(y)
     forest = RandomForestClassifier(num_models, random_state=int(rng.integers(2**31)))
     means = out_of_bag_means(tree_predictions(forest.fit(X, labels), X), labels, soft)
