@@ -27,6 +27,9 @@ UV ?= $(shell command -v uv 2>/dev/null)
 PYTHON ?= $(shell for p in python3 python python3.11 python3.12 python3.13; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 
+# on all cores, where pip takes one; what a package carries for other versions of Python does not compile
+COMPILE = { $(BIN)/python -m compileall -q -j 0 $(VENV)/lib > /dev/null 2>&1 || true; }
+
 # uv reads none of pip's settings: hand on where packages, and the CPU build of torch, are to be found
 comma := ,
 space := $(subst ,, )
@@ -76,7 +79,8 @@ $(READY): pyproject.toml $(if $(LOCKED),$(LOCK))
 	else \
 		echo "Building $(VENV) with pip (a few minutes; with uv on the PATH it is much quicker) ..."; \
 		"$(PYTHON)" -m venv $(VENV) && \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINT) --editable '.[$(EXTRAS)]'; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile $(CONSTRAINT) --editable '.[$(EXTRAS)]' && \
+		$(COMPILE); \
 	fi
 	@echo "$(if $(LOCKED),locked,newest)" > $@
 
