@@ -27,9 +27,6 @@ UV ?= $(shell command -v uv 2>/dev/null)
 PYTHON ?= $(shell for p in python3 python python3.11 python3.12 python3.13; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 
-# on all cores, where pip takes one; what a package carries for other versions of Python does not compile
-COMPILE = { $(BIN)/python -m compileall -q -j 0 $(VENV)/lib > /dev/null 2>&1 || true; }
-
 # uv reads none of pip's settings: hand on where packages, and the CPU build of torch, are to be found
 comma := ,
 space := $(subst ,, )
@@ -67,6 +64,7 @@ help: ## list the targets
 
 environment: $(READY) ## build .venv (uv if there is one, otherwise pip)
 
+# Compiled at the end, on all cores; what a package carries for other versions of Python stays as it is.
 $(READY): pyproject.toml $(if $(LOCKED),$(LOCK))
 	@if [ -z "$(PYTHON)" ]; then \
 		echo "No Python 3.11 or newer was found. Install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; fi
@@ -74,14 +72,14 @@ $(READY): pyproject.toml $(if $(LOCKED),$(LOCK))
 	@if [ -n "$(UV)" ]; then \
 		echo "Building $(VENV) with uv ..."; \
 		"$(UV)" venv --quiet --seed --python "$(PYTHON)" $(VENV) && \
-		"$(UV)" pip install --quiet --compile-bytecode --python $(BIN)/python $(HASHED) --editable '.[$(EXTRAS)]' || { \
+		"$(UV)" pip install --quiet --python $(BIN)/python $(HASHED) --editable '.[$(EXTRAS)]' || { \
 		echo "uv failed (message above). With pip instead: make UV= ..." >&2; exit 1; }; \
 	else \
 		echo "Building $(VENV) with pip (a few minutes; with uv on the PATH it is much quicker) ..."; \
 		"$(PYTHON)" -m venv $(VENV) && \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile $(CONSTRAINT) --editable '.[$(EXTRAS)]' && \
-		$(COMPILE); \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile $(CONSTRAINT) --editable '.[$(EXTRAS)]'; \
 	fi
+	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib src > $(VENV)/compiled.log 2>&1 || true
 	@echo "$(if $(LOCKED),locked,newest)" > $@
 
 # Versions that are locked stay unless they have to change; for the newest, delete the file first. torch is pinned in
