@@ -11,6 +11,7 @@ from scipy.stats import ttest_ind
 from nddv.audit import context
 from nddv.audit.context import (
     FAMILIES,
+    FIT_ERROR,
     Gaps,
     all_gaps,
     bernstein_radii,
@@ -148,6 +149,12 @@ def test_families_by_hand():
     # .03 ≤ 3/4·.05, so all below are certain too
     assert gaps.certain(0.05, "benjamini-hochberg").tolist() == [True, True, True, False]
     assert not Gaps(0.1 * z, np.ones(4), np.full(4, 1e9)).certain(0.05, "benjamini-hochberg").any()
+
+
+def test_without_draws_a_gap_is_certain_beyond_the_tolerance_of_fits():
+    gaps = Gaps(np.array([1.0, -1.0, 1.01]) * FIT_ERROR, np.zeros(3), np.full(3, np.inf))
+    assert gaps.p_values().tolist() == [1.0, 1.0, 0.0]
+    np.testing.assert_array_equal(gaps.radius(0.05), FIT_ERROR)
     with pytest.raises(ValueError, match="unknown family 'holm'; known: single, bonferroni"):
         gaps.certain(0.05, "holm")
     with pytest.raises(ValueError, match="alpha"):

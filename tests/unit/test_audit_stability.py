@@ -354,4 +354,8 @@ def test_the_meta_update_becomes_stationary_down_to_its_bias():
     assert last.loc["exact", "least_square"] < 0.2 * beta_square
     assert last.loc["exact", "floor"] == 0
     assert 0 < last.loc["frozen adjoint", "bias_square"] < beta_square
-    assert (last.loc["noise", "mean_square"] > last.loc["exact", "mean_square"]).all()
+    noise = last.loc["noise"]
+    assert (noise["mean_square"] > last.loc["exact", "mean_square"]).all()
+    # noise adds L·σ²·η to the bound, and η = 1/(4L)
+    added = (noise["bound"] - last.loc["exact", "bound"]) / noise["noise_square"]
+    assert added.tolist() == pytest.approx([0.25, 0.25])

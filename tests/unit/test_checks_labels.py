@@ -208,6 +208,7 @@ class TestAsCleanlab:
             (Y[:-1], lambda p: p, r"pred_probs must be probabilities \(239, C\)"),
             (Y, lambda p: p[:, 0], r"pred_probs must be probabilities \(240, C\)"),
             (Y, lambda p: -p, "pred_probs must be probabilities"),
+            (Y, lambda p: p / p.max() * 1.01, "pred_probs must be probabilities"),
             (Y, lambda p: p * np.nan, "pred_probs must be probabilities"),
             (Y, lambda p: p + np.inf, "pred_probs must be probabilities"),
             (Y + 1, lambda p: p, "labels must be classes 0 … 2, got 3"),

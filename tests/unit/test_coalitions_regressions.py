@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -82,6 +84,30 @@ def test_methods_agree_and_logits_follow_the_parameters(n_classes):
         assert (steps > 0).all()
         found.append(theta - theta.mean(dim=1, keepdim=True) * (n_classes > 2))
     torch.testing.assert_close(found[0], found[1], atol=1e-4, rtol=0)
+
+
+class Countdown:
+    """A method whose regressions are done, or lost, after known numbers of steps."""
+
+    def __init__(self, done, lost):
+        self.done, self.lost = torch.tensor(done), torch.tensor(lost)
+        self.batch, self.made = SimpleNamespace(theta=torch.zeros(len(done), 1, 1)), 0
+
+    def step(self):
+        self.made += 1
+        self.batch.theta += 1
+        return self.done == self.made, self.lost == self.made
+
+    def keep(self, rows):
+        self.done, self.lost = self.done[rows], self.lost[rows]
+        self.batch.theta = self.batch.theta[rows]
+
+
+def test_steps_are_counted_from_one():
+    theta, done, steps = minimise(Countdown([1, 9, 3, 9], [9, 2, 9, 9]), 5)
+    assert done.tolist() == [True, False, True, False]
+    assert steps.tolist() == [1, 2, 3, 5]
+    assert theta.flatten().tolist() == [1, 2, 3, 5]
 
 
 def test_a_limit_of_steps_is_reported():

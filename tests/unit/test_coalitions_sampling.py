@@ -8,12 +8,23 @@ import numpy as np
 import pytest
 
 from nddv.coalitions.contexts import Marginals
-from nddv.coalitions.sampling import PILOT, Cell, Limits, reliability, sample
-from nddv.coalitions.strata import octaves
+from nddv.coalitions.sampling import PILOT, Cell, Limits, _allocation, reliability, sample
+from nddv.coalitions.strata import Stratum, octaves
 from nddv.laws import LAWS, find_law
 from nddv.support.wording import InputError
 
 NAMES = [*LAWS, "beta(1,4)"]
+
+
+def test_the_last_draw_goes_to_the_cell_that_lacks_most():
+    """Where rounding leaves no cell a whole draw; not to one that already has too many."""
+    cells = []
+    for count, spread in ((40, 0.1), (10, 1.0), (10, 1.2)):
+        cell = Cell("predicted", Stratum(2, np.array([1]), 1.0, np.ones(1)), None)
+        cell.draws = list(spread * np.resize([1.0, -1.0], (count, 1, 1)))
+        cells.append(cell)
+    (found,) = _allocation(cells, Limits(coalitions=61))
+    assert found == (cells[2], 1)
 
 
 class TableGame:

@@ -7,11 +7,18 @@ import math
 import numpy as np
 import pytest
 
-from nddv.replay.trust import ADVICE, LEAST_RANK, LEAST_SMOOTHNESS, Trust
+from nddv.replay.trust import ADVICE, LEAST_RANK, LEAST_SMOOTHNESS, Trust, random_groups
 
 
 def trust(predicted, actual, smoothness=1.0):
     return Trust(np.array(predicted, float), np.array(actual, float), smoothness)
+
+
+@pytest.mark.parametrize(("n", "size"), [(4, 1), (30, 2), (200, 10)])
+def test_a_group_is_a_twentieth_and_never_empty(n, size):
+    groups = random_groups(n, 5, np.random.default_rng(100))
+    assert groups.shape == (5, n)
+    assert (groups.sum(axis=1) == size).all()
 
 
 def test_numbers_by_hand():
