@@ -32,6 +32,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from types import CodeType, FrameType
@@ -170,6 +171,11 @@ class Reached(NamedTuple):
     seconds: float
     functions: frozenset[tuple[str, int]]
 
+    @property
+    def file(self) -> Path:
+        """Where it stands."""
+        return ROOT / self.test.partition("::")[0]
+
 
 class Watch:
     """A plugin of pytest: the functions that each test reaches, itself or by its fixtures."""
@@ -250,15 +256,28 @@ def _digest(paths: Sequence[Path]) -> str:
 def judges_of(mutant: Mutant, tests: Sequence[Reached], first: str) -> list[Reached]:
     """The quickest tests that reach the changed function, a minute of them, after the first.
 
-    Where none is known to, and of what stands outside functions: those that reach the module.
+    Where none is known to, and of what stands outside functions: those that reach the module, or
+    whose file imports it.
     """
     path = str(Loader(mutant).path)
     place = (path, _function_at(path, mutant.line))
     near = [test for test in tests if place in test.functions]
-    near = near or [test for test in tests if path in {file for file, _ in test.functions}]
+    near = near or [
+        test
+        for test in tests
+        if path in {file for file, _ in test.functions} or _imports(test.file, mutant.module)
+    ]
     near.sort(key=lambda test: (test.test != first, test.seconds))
     within = sum(total <= ENOUGH for total in accumulate(test.seconds for test in near))
     return near[: max(within, 1)]
+
+
+@cache
+def _imports(file: Path, module: str) -> bool:
+    """Whether a file of tests names the module, or from its package the last part of its name."""
+    package, _, name = module.rpartition(".")
+    text = file.read_text(encoding="utf-8")
+    return bool(re.search(rf"{module}\b|from {package} import .*\b{name}\b", text))
 
 
 def _function_at(path: str, line: int) -> int:
@@ -279,7 +298,7 @@ class Case(NamedTuple):
     @property
     def key(self) -> str:
         """What decides whether it is noticed: the changed module, and the files of tests."""
-        files = {ROOT / test.test.partition("::")[0] for test in self.tests}
+        files = {test.file for test in self.tests}
         text = Loader(self.mutant).text + _digest(list(files))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -33,7 +33,7 @@ def made(digits):
 
 @pytest.fixture(scope="module")
 def compared(digits, made):
-    settings = {"epochs": 6, "learning_rate": 0.02}
+    settings = {"epochs": 6, "learning_rate": 0.02, "batch_size": 40}
     return compare_modules(*made, digits, "mlp", 20, 12, ["small-loss"], replay=settings)
 
 
@@ -64,7 +64,7 @@ def test_correlations_are_those_of_the_changes(compared):
 def test_costs_are_of_this_network(compared):
     (row,) = compared[0]["costs"].to_dict("records")
     assert row["parameters"] == 64 * 64 + 64 + 64 * 64 + 64 + 64 * 10 + 10
-    assert row["steps"] == 6  # one batch an epoch
+    assert row["steps"] == 12  # two batches an epoch
     assert row["times_training"] == pytest.approx(row["replay"] / row["training"])
 
 

@@ -75,6 +75,10 @@ def run():
     return fitted_run(100, 30)
 
 
+def test_the_fitted_flow_knows_the_classes_of_its_points_and_no_more(run):
+    assert run.flow.outputs == len(run.data.y.unique())
+
+
 def test_copies_of_a_population_move_as_the_library_moves_one(run):
     params, mass = run.flow.unpack(run.flat), run.shares()
     x0 = encode(run.flow, params.encoder, run.data.rows)
@@ -131,6 +135,9 @@ def test_contraction_is_that_of_the_theorem():
     strong = shared[shared["interaction"] == 4.0]
     off = (strong["measured"] - strong["continuous"]) / strong["stderr"]
     assert off.abs().max() > 20
+    # without attraction there is only noise, and both formulae are 2t
+    free = shared[shared["interaction"] == 0.0]
+    np.testing.assert_allclose(free["continuous"], free["euler"])
     fitted = frame[frame["control"] == "fitted"]
     assert len(fitted) == 3 * 11
     assert fitted["euler"].isna().all()

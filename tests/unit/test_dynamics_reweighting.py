@@ -105,3 +105,16 @@ def test_an_update_looks_at_the_first_points_of_a_large_batch() -> None:
     assert few.y.shape == (2, 2)
     assert few.noise.shape == (4, 2, 2, 5)
     assert torch.equal(whole.first(9).x, whole.x)
+
+
+def test_the_weight_map_starts_near_a_half_whatever_its_width() -> None:
+    """Kinks from −1 to 3, of both signs; output weights of deviation .1/√h."""
+    for hidden in (4, 400):
+        theta = WeightMap(hidden).init(torch.Generator().manual_seed(100), torch.float64)
+        slopes, biases, out, bias = theta.split([hidden] * 3 + [1])
+        assert set(slopes.tolist()) == {-1.0, 1.0}
+        torch.testing.assert_close(
+            -biases / slopes, torch.linspace(-1, 3, hidden, dtype=torch.float64)
+        )
+        assert float(out.norm()) == pytest.approx(0.1, rel=0.05 if hidden == 400 else 0.9)
+        assert bias.item() == 0.0

@@ -81,7 +81,7 @@ def contraction(
     pairs, noise = extreme_pairs(x0), normal(x0, generator(seed, PATHS), steps)
     outputs = rollout(run.flow, params.controls, x0, noise, mass=mass).outputs
     shared = [[u.mean(0)] for u in outputs]
-    times = np.linspace(0.0, run.flow.horizon, steps + 1)
+    times = run.flow.dt * np.arange(steps + 1)
 
     def simulate(
         control: str, flow: Flow, controls: Sequence[Sequence[Tensor]], address: int
@@ -95,7 +95,7 @@ def contraction(
                 "control": control,
                 "interaction": flow.interaction,
                 "quantity": np.repeat([FAR, NEAR, GROUP], steps + 1),
-                "time": np.tile(flow.dt * np.arange(steps + 1), 3),
+                "time": np.tile(times, 3),
                 "measured": squares.mean(2).flatten().numpy(),
                 "stderr": (squares.std(2) / copies**0.5).flatten().numpy(),
                 "euler": np.nan,
