@@ -76,6 +76,15 @@ def test_slopes_of_the_target_are_its_derivatives(target):
         assert slope[p] == pytest.approx(central, rel=1e-5, abs=1e-6)
 
 
+def test_without_rows_the_curvature_of_the_target_is_that_of_its_pulls(target):
+    aim, theta = target
+    aim = replace(aim, z=aim.z[:0], y=aim.y[:0], trusted=aim.trusted[:0])
+    _, curvature = aim.slope(theta, aim.value(theta)[1])
+    for p, step in enumerate(np.eye(len(theta)) * 1e-5):
+        up, down = (aim.slope(at, aim.value(at)[1])[0] for at in (theta + step, theta - step))
+        np.testing.assert_allclose(curvature[p], (down - up) / 2e-5, rtol=1e-4, atol=1e-5)
+
+
 def test_slopes_of_the_probability_are_its_derivatives(target):
     aim, theta = target
     aim = replace(aim, trusted=np.zeros(40, dtype=bool))

@@ -36,6 +36,11 @@ def test_at_most_half_is_dropped(n):
     curve = drop_curve(-np.ones(n), 0.0, left, checks=5)
     assert curve.best == 5
     assert curve.checked.tolist() == [1, 2, 3, 4, 5]
+    assert drop_curve(-np.ones(n), 0.0, left, checks=2).checked.tolist() == [2, 5]
+
+
+def test_a_tenth_is_of_whole_points():
+    assert drop_curve(np.ones(19), 0.0, left, checks=2).checked.tolist() == [1]
 
 
 def test_nothing_is_trained_where_nothing_is_to_be_checked():

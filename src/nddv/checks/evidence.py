@@ -126,7 +126,7 @@ def similar_rows(X: Any, rows: ArrayLike, trusted: NDArray[np.bool_], k: int = 3
 
     queries = standard(positions)
     nearest = np.full((len(positions), k), np.inf)
-    places = np.full((len(positions), k), -1, dtype=np.intp)
+    places = np.zeros((len(positions), k), dtype=np.intp)
     width = max(features.shape[1], len(positions), 1)
     for block in _blocks(np.flatnonzero(trusted), width):
         others = standard(block)
