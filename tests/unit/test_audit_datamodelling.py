@@ -109,3 +109,8 @@ def test_errors_say_what_is_wrong(game: Additive) -> None:
         linear_datamodelling(game, {"holes": np.full(N, np.nan)}, rng)
     with pytest.raises(ValueError, match="at least 4"):
         spearman_stderr(np.zeros(1), 3)
+
+
+def test_a_standard_error_of_ranks_by_hand():
+    found = spearman_stderr(np.array([0.0, 0.6, 1.0]), 28)
+    np.testing.assert_allclose(found, [0.2, 0.64 * np.sqrt(1.18) / 5, 0.0])

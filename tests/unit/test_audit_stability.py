@@ -186,6 +186,14 @@ def test_slopes_and_constants_of_a_score_map(score_maps, kind):
     assert (score_map.heterogeneity(1.0).max() > 0) == (kind == "labelled")
 
 
+def test_a_lipschitz_constant_by_hand():
+    """Two opposite columns of length 3: D = 6, so 3 + 9·radius near zero."""
+    weight = torch.tensor([[3.0, -3.0], [0.0, 0.0]], dtype=torch.float64)
+    score_map = ScoreMap(weight, torch.zeros(2).double(), torch.tensor([0]), "shared")
+    assert score_map.lipschitz(0.01) == pytest.approx(3.09)
+    assert score_map.lipschitz(100.0) == pytest.approx(3 + 6 / 2)  # log p has a deviation below 1
+
+
 def test_varentropy_is_bounded_as_the_lipschitz_constant_assumes():
     rng = np.random.default_rng(100)
     for classes in (2, 3, 10):

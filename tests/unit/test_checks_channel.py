@@ -127,14 +127,15 @@ def test_probabilities_are_calibrated():
         assert p[inside].mean() == pytest.approx(wrong[inside].mean(), abs=0.1)
 
 
-def test_intervals_cover():
+def test_intervals_cover_and_are_not_wider_than_they_need_be():
     rng = np.random.default_rng(11)
-    inside = 0
-    for _ in range(40):
+    off = np.empty(40)
+    for k in range(40):
         scores, y, wrong = draw(500, 2, [0.1, 0.1], rng)
         counts, errors = fit_channel(scores, y).wrong_counts(scores, y)
-        inside += abs(counts[-1] - wrong.sum()) <= 1.645 * errors[-1]
-    assert inside >= 32
+        off[k] = (counts[-1] - wrong.sum()) / errors[-1]
+    assert (np.abs(off) <= 1.645).sum() >= 32
+    assert np.sqrt((off**2).mean()) > 0.5
 
 
 def test_trusted_rows_say_what_doubtful_rows_look_like():

@@ -10,10 +10,11 @@ import torch
 
 from nddv.dynamics.costs import terminal
 from nddv.dynamics.flow import Flow, rollout
-from nddv.dynamics.population import score
+from nddv.dynamics.population import encode, score
 from nddv.dynamics.reading import ORIENTATION
 from nddv.dynamics.rows import Rows
 from nddv.estimator.settings import Settings, resolved
+from nddv.replay.seeds import NormalSource, normal
 from nddv.values import center
 
 N, W = 6, 3
@@ -91,9 +92,6 @@ def test_score_is_the_mass_preserving_derivative() -> None:
     found = score(flow, flat, rows, y, "cross_entropy", 7, mass=mass)
     phi = center(found.sensitivities)
     params = flow.unpack(flat)
-    from nddv.dynamics.population import encode
-    from nddv.replay.seeds import normal
-
     noise = torch.stack([normal(7, s, (40, 4), torch.float64, CPU) for s in range(flow.steps)])
     path = rollout(flow, params.controls, encode(flow, params.encoder, rows), noise, mass=mass)
     end = path.states[-1]
@@ -109,6 +107,12 @@ def test_score_is_the_mass_preserving_derivative() -> None:
         direction[i] = 1.0
         derivative = (g(ones + h * direction) - g(ones - h * direction)) / (2 * h)
         assert derivative == pytest.approx(float(phi[i]), abs=1e-7)
+
+
+def test_addresses_of_noise_stay_the_same() -> None:
+    """A stored run is replayed with the noise that it had: another version draws it again."""
+    at = [NormalSource(7, k, torch.float64, CPU).source.initial_seed() for k in (0, 3)]
+    assert at == [2177342782468422684, 8709371129873690715]
 
 
 def test_a_badly_fitted_label_has_a_low_value() -> None:

@@ -492,8 +492,9 @@ def test_bad_points_are_refused():
 
 def test_a_run_that_diverges_is_an_error():
     x, y = data(NUMBERS)
-    with pytest.raises(FloatingPointError, match="lower learning_rate"):
-        Replay(mlp(), learning_rate=1e30, epochs=5).fit(x.float(), y)
+    # told at the end of the first epoch, of six batches
+    with pytest.raises(FloatingPointError, match="before step 6: lower learning_rate"):
+        Replay(mlp(), learning_rate=1e30, epochs=5, batch_size=10).fit(x.float(), y)
 
 
 @pytest.mark.parametrize("name", ["mlp", "bag", "attention"])

@@ -220,9 +220,9 @@ def _of_others(report: Report) -> str:
         groups = report.duplicates.groups()
         if len(groups) and not report.duplicates.expected:
             found.append(f"{count(len(groups), 'group')} of duplicates")
-        conflicts = int(groups["conflict"].sum()) if len(groups) else 0
-        if conflicts and not report.duplicates.expected:
-            found.append(f"{count(conflicts, 'group')} of equal rows with different labels")
+            conflicts = int(groups["conflict"].sum())
+            if conflicts:
+                found.append(f"{count(conflicts, 'group')} of equal rows with different labels")
     worse = report.groups[report.groups["worse"]]
     if len(worse):
         names = ", ".join(f"{c} = {g}" for c, g in worse[["column", "group"]].head(3).to_numpy())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,7 +30,7 @@ from nddv.replay.questions import Predict, Question, Utility, measure_of, name_o
 from nddv.replay.scores import terminal_pairing, tracin
 from nddv.replay.states import Kept, Stored, digest
 from nddv.replay.trained import TrainedModule
-from nddv.support.measuring import versions
+from nddv.support.measuring import measure, versions
 from nddv.support.provenance import config_hash
 from nddv.support.settings import (
     Count,
@@ -193,7 +192,7 @@ class Replay:
             trusted; ``record["trust"]`` has what was seen. 0: none.
         """
         question = self._question(X_valid, y_valid, utility)
-        return self._valued(question, find_law("loo"), 1, trust, utility=name_of(utility))
+        return self._valued(question, find_law("loo"), trust, utility=name_of(utility))
 
     def semivalues(
         self,
@@ -210,7 +209,7 @@ class Replay:
         """
         question = self._question(X_valid, y_valid, utility)
         return self._valued(
-            question, find_law(law), levels, 0, utility=name_of(utility), semivalue=law
+            question, find_law(law), levels=levels, utility=name_of(utility), semivalue=law
         )
 
     def explain(self, x: Any, target: Any = None, trust: int = 0) -> Values:
@@ -234,7 +233,7 @@ class Replay:
             given = outputs.argmax(1) if target is None else torch.as_tensor(target).reshape(-1)
             return -cross_entropy(outputs, given.to(outputs.device)).mean()
 
-        return self._valued(question, find_law("loo"), 1, trust, explains="a prediction")
+        return self._valued(question, find_law("loo"), trust, explains="a prediction")
 
     def tracin(
         self, X_valid: Any, y_valid: Any = None, utility: Utility = "log_likelihood"
@@ -278,21 +277,20 @@ class Replay:
         return drop_curve(values.values, at, lambda w: trained.utilities(question, w), checks)
 
     def _valued(
-        self, question: Question, law: Law, levels: int, trust: int, **about: Any
+        self, question: Question, law: Law, trust: int = 0, levels: int = LEVELS, **about: Any
     ) -> Values:
         """Values by the levels of a law, with their record."""
-        start, trained = time.perf_counter(), self._trained()
+        trained = self._trained()
         # AdamW divides the scale of gradients away, so that most happens at the smallest levels
         smooth = self.optimizer == "sgd"
         t, weights = law.quadrature(levels) if smooth else law.levels(trained.n, levels)
-        with self._bar(len(t) * trained.program.steps, "replaying") as bar:
+        with measure() as run, self._bar(len(t) * trained.program.steps, "replaying") as bar:
             derivatives = [trained.derivatives(question, level, bar.update) for level in t]
         with torch.no_grad():
             at = float(trained.value(question, trained.flat))
         values = np.asarray(weights @ np.stack(derivatives))
         record = {"method": REPLAY, **about, "levels": t.tolist(), "utility_at": at}
-        record |= {"seconds": round(time.perf_counter() - start, 4), "settings": self._settings()}
-        record["versions"] = versions()
+        record |= {**run.as_record(), "settings": self._settings(), "versions": versions()}
         if trust:
             seen = trained.trust(values, question, trust)
             record["trust"] = seen.as_record()
@@ -305,8 +303,8 @@ class Replay:
         program = self._trained().program
         points = Points(X, y, "validation points", program.data.dtype, program.data.device)
         x, targets = points.all()
-        measure = measure_of(utility, program.loss)
-        return lambda predict: measure(predict(x), targets)
+        of_outputs = measure_of(utility, program.loss)
+        return lambda predict: of_outputs(predict(x), targets)
 
     def _trained(self) -> TrainedModule:
         trained: TrainedModule | None = getattr(self, "_run", None)

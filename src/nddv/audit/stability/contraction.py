@@ -81,7 +81,7 @@ def contraction(
     pairs, noise = extreme_pairs(x0), normal(x0, generator(seed, PATHS), steps)
     outputs = rollout(run.flow, params.controls, x0, noise, mass=mass).outputs
     shared = [[u.mean(0)] for u in outputs]
-    times = run.flow.dt * np.arange(steps + 1)
+    times = np.arange(steps + 1, dtype=np.float64) * run.flow.dt
 
     def simulate(
         control: str, flow: Flow, controls: Sequence[Sequence[Tensor]], address: int
