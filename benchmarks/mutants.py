@@ -10,7 +10,8 @@ the change means nothing. The record, reports/mutants.csv, names the test that n
 reports/mutants.md counts them and lists the survivors, each with what was found when it was looked
 at (benchmarks/survivors.csv). Both are written after each mutant: a run that was stopped goes on.
 What was judged with the same module and the same tests is not judged again; with other tests, the
-one that noticed it is tried first.
+one that noticed it is tried first. Mutants of the record stay drawn as long as the sources have
+their lines; what they gave at first, before anyone wrote a test for them, stays in the record too.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Container, Generator, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
@@ -74,6 +75,13 @@ class Mutant(NamedTuple):
     end: int
     before: str
     after: str
+    text: str  # the line
+    column: int  # where in it
+
+    @property
+    def identity(self) -> tuple[str, str, int, str]:
+        """By which it is known again when other lines have changed."""
+        return self.module, self.text, self.column, self.after
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:
@@ -89,15 +97,20 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
         """Columns of the syntax tree count bytes."""
         return starts[line - 1] + len(rows[line - 1].encode()[:column].decode())
 
+    def mutant(start: int, end: int, other: str) -> Mutant:
+        line = text.count("\n", 0, start) + 1
+        row, column = rows[line - 1], start - starts[line - 1]
+        indented = len(row) - len(row.lstrip())
+        about = (text[start:end], other, row.strip(), column - indented)
+        return Mutant(module, line, start, end, *about)
+
     def change(left: ast.expr, right: ast.expr, operator: ast.AST) -> Iterator[Mutant]:
         """The operator between two expressions, which brackets may surround."""
         start = place(left.end_lineno or 0, left.end_col_offset or 0)
         between = text[start : place(right.lineno, right.col_offset)]
         sign = re.search(r"\*\*|//|[-+*/%]|[<>!=]=|[<>]", between)
         if sign and type(operator) in OPERATORS:
-            at = (start + sign.start(), start + sign.end())
-            line = text.count("\n", 0, at[0]) + 1
-            yield Mutant(module, line, *at, sign.group(), OPERATORS[type(operator)])
+            yield mutant(start + sign.start(), start + sign.end(), OPERATORS[type(operator)])
 
     tree = ast.parse(text)
     notes = {id(sub) for node in ast.walk(tree) for sub in _annotations(node)}
@@ -112,12 +125,11 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
                 yield from change(left, right, operator)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             at = place(node.lineno, node.col_offset)
-            yield Mutant(module, node.lineno, at, at + 1, "-", "+")
+            yield mutant(at, at + 1, "+")
         elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
             start = place(node.lineno, node.col_offset)
             end = place(node.end_lineno or 0, node.end_col_offset or 0)
-            other = repr(node.value + 1)
-            yield Mutant(module, node.lineno, start, end, text[start:end], other)
+            yield mutant(start, end, repr(node.value + 1))
 
 
 def _annotations(node: ast.AST) -> Iterator[ast.AST]:
@@ -150,6 +162,15 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
     def get_filename(self, fullname: str) -> str:
         return str(self.path)
+
+
+def drawn_from(
+    every: Sequence[Mutant], known: Container[tuple[str, str, int, str]], most: int, seed: int
+) -> list[Mutant]:
+    """So many mutants, in order: those that are known, and others at random."""
+    shuffled = random.Random(seed).sample(every, len(every))
+    shuffled.sort(key=lambda mutant: mutant.identity not in known)
+    return sorted(shuffled[:most])
 
 
 def tests_of(packages: Sequence[str]) -> list[Path]:
@@ -375,15 +396,17 @@ def report(record: pd.DataFrame) -> str:
         "# Mutants",
         "",
         "Written by `make mutants`. One operator or number of the sources is changed at a time; a",
-        "mutant is noticed if a unit test fails with it. Mutants are drawn at random.",
+        "mutant is noticed if a unit test fails with it. Mutants are drawn at random. Tests were",
+        "written for some that went unnoticed: the last column is the share before that, which is",
+        "what to expect of mutants that nobody has looked at.",
         "",
-        "| Package | Mutants | Drawn | Noticed | Share |",
-        "| --- | --- | --- | --- | --- |",
+        "| Package | Mutants | Drawn | Noticed | Share | Share when drawn |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     for package, rows in record.groupby("package", sort=False):
-        noticed = (rows["killed_by"] != "").sum()
-        share = f"{noticed / len(rows):.2f}"
-        lines.append(f"| {package} | {rows['of'].iloc[0]} | {len(rows)} | {noticed} | {share} |")
+        noticed, first = ((rows[column] != "").sum() for column in ("killed_by", "at_first"))
+        counts = f"{package} | {rows['of'].iloc[0]} | {len(rows)} | {noticed}"
+        lines.append(f"| {counts} | {noticed / len(rows):.2f} | {first / len(rows):.2f} |")
     lines += ["", f"The aim is {TARGET:.2f}. Survivors:", ""]
     lines += ["| Place | Before | After | Line | Why |", "| --- | --- | --- | --- | --- |"]
     looked = pd.read_csv(LOOKED_AT, dtype=str).set_index(["module", "text", "after"])["why"]
@@ -412,18 +435,17 @@ def main() -> None:
         for tests in tqdm(pool.imap_unordered(reach_of, files), total=len(files), unit=" files"):
             reached += tests
     earlier = _earlier()
-    killers = {(row.module, row.text, row.after): row.killed_by for row in earlier.itertuples()}
+    known = {(r.module, r.text, int(r.column), r.after): r for r in earlier.itertuples()}
     rows, cases = [], {}
     for package in asked.only:
         paths = sorted((SOURCES / package).rglob("*.py"))
         every = [mutant for path in paths for mutant in mutants_of(path)]
-        chosen = random.Random(asked.seed).sample(every, min(asked.most, len(every)))
-        for mutant in sorted(chosen):
-            text = _line(mutant)
-            first = killers.get((mutant.module, text, mutant.after), "")
-            case = Case(mutant, judges_of(mutant, reached, first))
+        for mutant in drawn_from(every, known, asked.most, asked.seed):
+            before = known.get(mutant.identity)
+            case = Case(mutant, judges_of(mutant, reached, before.killed_by if before else ""))
             cases[case.key] = case
-            about = {"text": text, "tests": len(case.tests), "key": case.key}
+            about = {"tests": len(case.tests), "key": case.key}
+            about["at_first"] = before.at_first if before else None
             rows.append({"package": package, "of": len(every), **mutant._asdict(), **about})
     drawn = pd.DataFrame(rows)
     outcomes = dict(zip(earlier["key"], earlier["killed_by"], strict=True))
@@ -440,19 +462,14 @@ def _earlier() -> pd.DataFrame:
     """What was judged before."""
     if RECORD.exists():
         return pd.read_csv(RECORD, keep_default_na=False, dtype=str)
-    return pd.DataFrame(columns=["module", "text", "after", "key", "killed_by"])
-
-
-def _line(mutant: Mutant) -> str:
-    """The line of the sources that it changes."""
-    text = Loader(mutant).path.read_text(encoding="utf-8")
-    return text.splitlines()[mutant.line - 1].strip()
+    return pd.DataFrame(columns=["key", "killed_by"])
 
 
 def _write(drawn: pd.DataFrame, outcomes: Mapping[str, str]) -> None:
     """The mutants that were judged."""
     judged = drawn[drawn["key"].isin(list(outcomes))]
     record = judged.assign(killed_by=judged["key"].map(outcomes))
+    record["at_first"] = record["at_first"].fillna(record["killed_by"])
     with atomic_write(RECORD) as path:
         record.to_csv(path, index=False)
     with atomic_write(RECORD.with_suffix(".md")) as path:

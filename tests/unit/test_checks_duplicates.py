@@ -46,6 +46,12 @@ def test_near_duplicates_join_their_group():
     assert not check.expected
 
 
+def test_near_duplicates_in_one_column():
+    X = normal(300, 1)
+    X[40] = X[50] + 1e-9
+    assert np.flatnonzero(find_duplicates(X).group >= 0).tolist() == [40, 50]
+
+
 @pytest.mark.parametrize("d", [4, 40, 600])
 def test_near_duplicates_are_found_in_narrow_and_wide_tables(d):
     X = normal(400, d)

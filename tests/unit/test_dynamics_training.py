@@ -8,6 +8,7 @@ import torch
 
 from nddv.dynamics.flow import Flow
 from nddv.dynamics.population import adjoint_growth, score, score_layers
+from nddv.dynamics.reweighting import MetaProblem
 from nddv.dynamics.rows import Rows
 from nddv.dynamics.runs import Data, Run
 from nddv.dynamics.schedule import FEWEST_EPOCHS, Schedule, Training
@@ -45,6 +46,19 @@ def test_batches_of_an_epoch_cover_every_point_once() -> None:
         assert max(sizes) <= size
         assert max(sizes) - min(sizes) <= 1
         assert not torch.equal(torch.cat(batches), torch.cat(schedule.batches(1))) or n == 1
+
+
+@pytest.mark.parametrize(("every", "due"), [(1, 15), (2, 8), (4, 4)])
+def test_weights_are_learned_as_often_as_asked(every, due, monkeypatch) -> None:
+    asked = []
+
+    def counted(problem: MetaProblem, theta: torch.Tensor) -> torch.Tensor:
+        asked.append(theta)
+        return torch.zeros_like(theta)
+
+    monkeypatch.setattr("nddv.dynamics.training.lookahead_gradient", counted)
+    assert small_run(meta_every=every, reweighting="lookahead").steps == 15
+    assert len(asked) == due
 
 
 def test_signals_and_weights_follow_the_visits() -> None:

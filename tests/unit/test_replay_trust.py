@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from nddv.replay.trust import ADVICE, LEAST_RANK, LEAST_SMOOTHNESS, Trust, random_groups
+from nddv.replay.trust import ADVICE, LEAST_RANK, LEAST_SMOOTHNESS, Trust, random_groups, smoothness
 
 
 def trust(predicted, actual, smoothness=1.0):
@@ -19,6 +19,25 @@ def test_a_group_is_a_twentieth_and_never_empty(n, size):
     groups = random_groups(n, 5, np.random.default_rng(100))
     assert groups.shape == (5, n)
     assert (groups.sum(axis=1) == size).all()
+
+
+def test_smoothness_looks_at_runs_where_points_take_part_less():
+    seen = []
+
+    def outputs(weights):
+        seen.append(weights)
+        return np.array([len(seen) ** 2.0, -len(seen)])  # goes on in both
+
+    assert smoothness(outputs, 30, np.random.default_rng(100)) == 1.0
+    whole, first, second = seen
+    assert (whole == 1.0).all()
+    np.testing.assert_allclose(whole - first, first - second)
+    assert ((second >= 0) & (second < first) & (first < 1)).all()
+
+
+def test_smoothness_of_a_run_that_turns_back():
+    back = iter([np.array([0.0, 0.0]), np.array([3.0, 1.0]), np.array([1.0, 2.0])])
+    assert smoothness(lambda weights: next(back), 5, np.random.default_rng(100)) == -0.5
 
 
 def test_numbers_by_hand():

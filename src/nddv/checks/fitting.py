@@ -71,7 +71,7 @@ def _maximise(
     The pairs, and the mean that every ρ_j is pulled to, follow from the fit before.
     """
     classes = z.shape[1]
-    pairs = (1.0 - np.eye(classes)) / max(classes - 1, 1)
+    pairs = equal = (1.0 - np.eye(classes)) / max(classes - 1, 1)
     theta = np.concatenate([np.zeros(classes + 1), np.full(classes, np.log(start / (1 - start)))])
     mean = start
     for _ in range(ROUNDS):
@@ -81,7 +81,7 @@ def _maximise(
         wrong[np.arange(len(y)), y] = 0.0
         before, mean = mean, min(max(float(wrong.sum()) / len(y), 1e-6), 0.5)
         counts = np.stack([wrong[y == k].sum(0) for k in range(classes)], axis=1)
-        pairs = counts + PRIOR_PAIRS * (1.0 - np.eye(classes)) / max(classes - 1, 1)
+        pairs = counts + PRIOR_PAIRS * equal
         pairs /= np.maximum(pairs.sum(1, keepdims=True), 1e-300)
         if abs(mean - before) < SETTLED:
             break
