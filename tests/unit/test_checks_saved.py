@@ -191,7 +191,9 @@ def test_a_changed_description_is_refused(folder, changes, says_why):
     says_why(error.value)
 
 
-def test_another_format_is_refused(folder):
+def test_another_format_is_refused_and_that_of_this_version_is_read(folder):
+    rewrite(folder, format=1)  # what 0.2.0 writes
+    nddv.load_run(folder)
     rewrite(folder, format=FORMAT + 1)
     with pytest.raises(InputError, match=f"has the format {FORMAT + 1}, and this nddv reads"):
         nddv.load_run(folder)
