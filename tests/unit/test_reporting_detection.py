@@ -212,6 +212,34 @@ def test_columns_of_the_problem_that_vary_stay_in_front(evaluated):
     }
 
 
+def test_methods_stand_in_the_order_of_the_configuration(evaluated):
+    scores, _ = evaluated
+    methods = {"2dplanes/n1000/label10": ["random", "broken", "knn-shapley"]}
+    table = detection_table(scores=scores, published=pd.DataFrame(), methods=methods)
+    assert list(table["method"][:3]) == ["random", "broken", "knn-shapley"]
+
+
+def test_a_method_that_a_block_lacks_is_named_below_and_has_no_row(evaluated):
+    scores, _ = evaluated
+    rates = pd.concat([scores, scores.assign(corruption="label20")])
+    both = pd.concat([rates, rates.assign(dataset="digits")])
+    gaps = [
+        {"dataset": "digits", "n": 1000, "corruption": corruption, "method": name, "reason": why}
+        for corruption in ("label10", "label20")
+        for name, why in {"loo": "too slow.", "knn-shapley": "too slow.", "random": "no"}.items()
+        if (corruption, name) != ("label20", "random")
+    ]
+    entry = experiment_table("label_noise_rates", title="", caption="", across="corruption")
+    shown, notes = cells(table_of(both, gaps=gaps), entry)
+    digits = shown[shown["Data set"] == "digits"]
+    assert not {"LOO", "KNN-Shapley"} & set(digits["Method"])
+    assert "(b) too slow." in notes
+    assert "(b) also stands for KNN-Shapley; LOO on digits." in notes
+    # one that it lacks in some columns only has a row
+    assert digits.loc[digits["Method"] == "Random", "label10"].iloc[0] == "— (c)"
+    assert "KNN-Shapley" in set(shown.loc[shown["Data set"] == "2dplanes", "Method"])
+
+
 def test_only_the_methods_of_a_problem_are_shown(evaluated):
     scores, _ = evaluated
     methods = {"2dplanes/n1000/label10": ["random"]}

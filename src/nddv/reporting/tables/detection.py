@@ -73,8 +73,10 @@ def detection_table(
     best = _ceilings(ceilings)
     tables: dict[Problem, Lines] = {}
     for problem, group in scores.groupby(PROBLEM, sort=False) if len(scores) else ():
-        shown = group[group["method"].isin(methods["{}/n{}/{}".format(*problem)])]
-        lines = {name: _summary(runs) for name, runs in shown.groupby("method", sort=False)}
+        # in the order of the configuration, whatever that of the files
+        runs = dict(iter(group.groupby("method")))
+        wanted = methods["{}/n{}/{}".format(*problem)]
+        lines = {name: _summary(runs[name]) for name in wanted if name in runs}
         lines |= left_out.get(problem, {})
         of_paper = printed.get(_in_paper(problem), {})
         lines |= _not_run({m: of_paper[m] for m in of_paper if m not in lines}, NOT_RUN)
@@ -160,7 +162,8 @@ def lay_out(entry: Table, table: pd.DataFrame) -> Result:
 
     The column of the problem without a heading goes across; the others stay in front where they
     vary. Of several data sets the mean comes first. Cells are ``**0.71 ± 0.03** [0.67]``; the
-    letter of a gap is that of its reason in the notes.
+    letter of a gap is that of its reason in the notes. Where blocks stand below each other, the
+    notes name the methods that a block lacks altogether: they have no rows there.
     """
     (across,) = (name for name in PROBLEM if not entry.columns[name])
     shown = table[~table["method"].isin(["all", EVERYTHING])]
@@ -177,19 +180,37 @@ def lay_out(entry: Table, table: pd.DataFrame) -> Result:
     places = {name: (last.get(name, 0), i) for i, name in enumerate(titles.index)}
     shown = shown.assign(cell=cells, place=shown["method"].map(places))
     rows = []
+    absent: dict[tuple[str, str], list[str]] = {}  # title and letter of a gap -> blocks
     for block, part in shown.groupby(keys, sort=False) if keys else [((), shown)]:
         front = {entry.columns[key]: str(value) for key, value in zip(keys, block, strict=True)}
         for _, of_method in part.sort_values("place").groupby("place"):
             across_row = dict(zip(of_method[across].astype(str), of_method["cell"], strict=True))
             title = titles[of_method["method"].iloc[0]]
-            rows.append({**front, entry.columns["title"]: title, **across_row})
+            reasons = of_method["note"].where(of_method[["f1", "published"]].isna().all(axis=1))
+            if keys and reasons.notna().all() and reasons.nunique() == 1:
+                letter = letters[reasons.iloc[0].rstrip(".")]
+                absent.setdefault((title, letter), []).append(", ".join(front.values()))
+            else:
+                rows.append({**front, entry.columns["title"]: title, **across_row})
     headings = [entry.columns[name] for name in (*keys, "title")]
     columns = [*headings, *columns]
     notes = [MEAN] if len(means) else []
     notes += [f"({letter}) {reason}." for reason, letter in letters.items()]
+    notes += _absent_notes(absent)
     apart = table[table["method"] == "all"]
     notes += [f"{r.dataset}, n = {r.n}, {r.corruption}: {r.note}." for r in apart.itertuples()]
     return Result(pd.DataFrame(rows, columns=columns).fillna(""), tuple(notes))
+
+
+def _absent_notes(absent: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
+    """Which methods have no row in which blocks: a sentence for those of the same blocks."""
+    titles: dict[tuple[str, str], list[str]] = {}
+    for (title, letter), blocks in absent.items():
+        titles.setdefault((letter, ", ".join(blocks)), []).append(title)
+    return [
+        f"({letter}) also stands for {'; '.join(of_blocks)} on {blocks}."
+        for (letter, blocks), of_blocks in titles.items()
+    ]
 
 
 def _means(shown: pd.DataFrame) -> pd.DataFrame:
