@@ -183,6 +183,8 @@ def test_hours_count_a_valuation_once():
     assert hours_of([table]) == pytest.approx(1.0)
     assert hours_of([table, table]) == pytest.approx(1.0)
     assert hours_of([pd.DataFrame({"f1": [1.0]})]) is None
+    sums = pd.DataFrame({"method": ["m"], "runs": [4], "seconds": [3600.0]})
+    assert hours_of([table, sums]) == pytest.approx(1.0)
     assert [duration(h) for h in (2.04, 0.5, 0.001)] == ["2.0 h", "30 min", "4 s"]
 
 

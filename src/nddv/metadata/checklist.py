@@ -199,8 +199,11 @@ def _time(tables: Iterable[str], frames: Frames) -> str:
 
 
 def hours_of(tables: Iterable[pd.DataFrame]) -> float | None:
-    """Hours of the valuations of some tables, each counted once; None if none has times."""
-    timed = [table for table in tables if {"seconds", "runs"} <= set(table)]
+    """Hours of the valuations of some tables, each counted once; None if none has times.
+
+    A table without sizes sums up valuations of others: its seconds are those of all runs.
+    """
+    timed = [table for table in tables if {"seconds", "runs", "n"} <= set(table)]
     if not timed:
         return None
     rows = pd.concat(timed)
