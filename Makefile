@@ -56,7 +56,7 @@ SNAKEMAKE = PATH="$(abspath $(BIN)):$$PATH" snakemake --cores all
 # beside the reports of the full run, which it would overwrite
 QUICK := results/quick
 
-.PHONY: help environment lock reproduce full complete redraw keep timings verify test lint format settings findings docs
+.PHONY: help environment lock reproduce full complete redraw keep add timings verify test lint format settings findings docs
 .PHONY: metadata article crate conform unlock bench mutants opendataval conventions clean distclean
 
 help: ## list the targets
@@ -97,7 +97,7 @@ reproduce: $(READY) ## the quick part of the embedded configuration: detection, 
 	$(SNAKEMAKE) --configfile $(EMBEDDED) config/quick.yaml --directory $(QUICK)
 	@echo "The report: $(abspath $(QUICK))/reports/index.html"
 
-full: $(READY) ## all tables and figures of the paper on the embedded configuration (an hour on two cores)
+full: $(READY) ## all tables and figures of the paper on the embedded configuration (30 to 60 minutes on two cores)
 	$(SNAKEMAKE) --configfile $(EMBEDDED)
 	$(SNAKEMAKE) --configfile $(EMBEDDED) --report reports/report.html
 	@echo "The report: $(abspath reports/index.html)"
@@ -115,6 +115,11 @@ redraw: $(READY) ## the committed report, from the scores that were kept, in res
 	$(SNAKEMAKE) --configfile $(COMPLETE) --directory $(REDRAWN) --rerun-triggers mtime --forcerun table figure
 
 keep: $(READY) ## pack the scores and records of a run, without its arrays: results/kept.tar.xz
+	$(BIN)/python -m nddv.workflow.kept pack
+
+add: $(READY) ## add the methods that only another run has to the scores that were kept (RUN=results/more)
+	$(BIN)/python -m nddv.workflow.kept unpack
+	$(BIN)/python -m nddv.workflow.kept add $(RUN)
 	$(BIN)/python -m nddv.workflow.kept pack
 
 timings: $(READY) ## the run times of the committed report alone, up to a million points (an hour; run nothing else)
