@@ -133,6 +133,17 @@ def test_flipped_labels_have_low_values(readout: str) -> None:
     assert np.mean(flagged < 12) >= 0.5
 
 
+def test_the_readout_of_the_fit_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = NDDV("participation", **FAST).fit(X, Y, *SIDE)
+    monkeypatch.setattr("nddv.estimator.nddv.read_out", None)
+    read = model.readout_sensitivities("participation")
+    assert np.array_equal(read, model.sensitivities_)
+    read[:] = 0  # the reader's own
+    assert model.sensitivities_.any()
+    with pytest.raises(TypeError):
+        model.readout_sensitivities("terminal")
+
+
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 def test_one_fit_serves_all_readouts(configuration: str) -> None:
     """Of one configuration. States that a replay makes again differ by rounding from a stack's."""
