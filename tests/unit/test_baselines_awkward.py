@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from nddv.baselines.confident import boosting_confident
+from nddv.baselines.confident import confident_learning
 from nddv.baselines.discrepancy import kairos
 from nddv.baselines.dvrl import dvrl
 from nddv.baselines.eigen import eigen_value, singular_lava, singular_oob
@@ -18,7 +18,12 @@ from nddv.baselines.lossval import lossval
 from nddv.baselines.margins import area_under_margin
 from nddv.baselines.neighbours import knn_shapley
 from nddv.baselines.oob import data_oob, data_oob_trees
-from nddv.baselines.out_of_fold import boosting, boosting_slow, logistic_out_of_fold
+from nddv.baselines.out_of_fold import (
+    boosting,
+    boosting_slow,
+    logistic_out_of_fold,
+    self_confidence,
+)
 from nddv.baselines.released import released
 from nddv.baselines.transport import lava
 from nddv.baselines.typicality import typicality
@@ -27,14 +32,20 @@ from nddv.values import NoValues, Values
 
 SEED = 100
 
+
+def read(reading):
+    """A rule that reads the probabilities of boosting."""
+    return lambda X, y, rng, **trees: reading(boosting(X, y, rng, **trees))
+
+
 RULES = {
     "data_oob-logistic": (data_oob, {"num_models": 60}),
     "data_oob-trees": (data_oob_trees, {"num_models": 60}),
     "knn": (knn_shapley, {}),
     "small_loss": (small_loss, {}),
-    "boosting": (boosting, {"min_samples_leaf": 5, "folds": 3}),
+    "boosting": (read(self_confidence), {"min_samples_leaf": 5, "folds": 3}),
     "boosting_slow": (boosting_slow, {"min_samples_leaf": 5, "folds": 3}),
-    "boosting_confident": (boosting_confident, {"min_samples_leaf": 5, "folds": 3}),
+    "boosting_confident": (read(confident_learning), {"min_samples_leaf": 5, "folds": 3}),
     "logistic_out_of_fold": (logistic_out_of_fold, {}),
     "aum": (area_under_margin, {}),
     "released": (released, {"epochs": 3}),

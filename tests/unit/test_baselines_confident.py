@@ -7,12 +7,12 @@ import pytest
 
 from nddv.baselines.confident import (
     NONE,
-    boosting_confident,
     confident_classes,
     confident_joint,
+    confident_learning,
     confident_ranks,
 )
-from nddv.baselines.out_of_fold import boosting
+from nddv.baselines.out_of_fold import boosting, self_confidence
 from nddv.evaluation.detection import f1_score, flag_lowest
 
 SEED = 100
@@ -82,11 +82,11 @@ def test_nothing_is_confidently_of_a_class_that_no_model_knows():
     assert confident[1] == 1
 
 
-def test_the_probabilities_are_those_of_boosting():
-    """The same fits for the same seed: with two classes, the margin is 2p − 1."""
+def test_the_probabilities_are_those_of_self_confidence():
+    """With two classes, the margin is 2p − 1."""
     X, y, _ = some_data(n=120, classes=2)
-    own = np.exp(boosting(X, y, rng_of(), max_iter=20).values)
-    found = boosting_confident(X, y, rng_of(), max_iter=20)
+    fits = boosting(X, y, rng_of(), max_iter=20)
+    own, found = np.exp(self_confidence(fits).values), confident_learning(fits)
     margins = found.values + 2 * (found.values < -1)
     np.testing.assert_allclose(margins, 2 * own - 1, atol=1e-9)
     assert found.record["fits"] == 5
@@ -97,13 +97,14 @@ def test_the_probabilities_are_those_of_boosting():
 @pytest.mark.parametrize("classes", [2, 3])
 def test_wrong_labels_are_found(classes):
     X, y, wrong = some_data(classes=classes)
-    values = boosting_confident(X, y, rng_of(), max_iter=20).values
+    values = confident_learning(boosting(X, y, rng_of(), max_iter=20)).values
     # by chance it is 0.1
     assert f1_score(flag_lowest(values, 30, rng_of()), wrong) > 0.7
 
 
 def test_classes_may_have_any_numbers():
     X, y, _ = some_data(n=90)
-    named, plain = (boosting_confident(X, of, rng_of(), max_iter=5) for of in (y * 10 - 3, y))
+    fits = (boosting(X, of, rng_of(), max_iter=5) for of in (y * 10 - 3, y))
+    named, plain = map(confident_learning, fits)
     np.testing.assert_array_equal(named.values, plain.values)
     assert named.record == plain.record

@@ -12,17 +12,24 @@ from torch import nn
 
 from nddv.baselines.margins import area_under_margin, margins
 from nddv.baselines.networks import perceptron
+from nddv.baselines.out_of_fold import boosting as boosted_trees
 from nddv.baselines.out_of_fold import (
-    boosting,
     boosting_slow,
     logistic_out_of_fold,
     out_of_fold,
+    self_confidence,
     stratified_folds,
 )
 from nddv.evaluation.detection import f1_score, flag_lowest
 from nddv.values import NoValues
 
 SEED = 100
+
+
+def boosting(X, y, rng, **trees):
+    return self_confidence(boosted_trees(X, y, rng, **trees))
+
+
 OUT_OF_FOLD = [boosting, boosting_slow, logistic_out_of_fold]
 LOWEST = np.log(np.finfo(np.float64).tiny)
 

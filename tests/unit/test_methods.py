@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import importlib
 import json
 
 import numpy as np
 import pytest
 
+from nddv.baselines import out_of_fold
+from nddv.baselines.out_of_fold import boosting
 from nddv.estimator.together import fit_together
 from nddv.methods.registry import METHODS, get_method
-from nddv.methods.settings import defaults, effective, settings_of
+from nddv.methods.settings import defaults, effective, settings_key, settings_of
 from nddv.methods.signatures import parse, read_signature
-from nddv.methods.valuation import nddv_values, nddv_values_or_gaps, value, value_or_gap
+from nddv.methods.valuation import (
+    nddv_values,
+    nddv_values_or_gaps,
+    value,
+    value_or_gap,
+    values_or_gaps,
+    values_together,
+)
 from nddv.methods.variants import is_nddv
 from nddv.problems import make_problem
 
@@ -141,8 +151,9 @@ def test_the_defaults_of_a_readout_are_those_of_its_configuration():
 
 def test_functions_of_the_entries_exist():
     for method in METHODS.values():
-        module, _, name = method.function.partition(":")
-        assert callable(getattr(importlib.import_module(module), name))
+        for function in filter(None, (method.function, method.reading)):
+            module, _, name = function.partition(":")
+            assert callable(getattr(importlib.import_module(module), name))
 
 
 @pytest.mark.parametrize("method", BASELINES)
@@ -358,6 +369,47 @@ def test_data_that_a_rule_cannot_value_are_a_gap(problem):
     found = value_or_gap("eigen-value", flat, 100)
     assert found.record["gap"].startswith("NoValues: Eigen-Value is undefined")
     assert len(found.values) == 0
+
+
+BOOSTED = ["boosting", "boosting-confident"]
+
+
+def test_methods_of_one_function_share_its_fits_and_settings(problem, monkeypatch):
+    asked = []
+
+    def counted(*arguments, **settings):
+        asked.append(settings["max_iter"])
+        return boosting(*arguments, **settings)
+
+    alone = {name: value(name, problem, 7, max_iter=3) for name in BOOSTED}
+    # with the parameters of the function, which say what it is given
+    monkeypatch.setattr(out_of_fold, "boosting", functools.wraps(boosting)(counted))
+    found = values_together(BOOSTED, problem, 7, max_iter=3)
+    assert asked == [3]
+    assert list(found) == BOOSTED
+    for name, values in found.items():
+        np.testing.assert_array_equal(values.values, alone[name].values)
+        assert values.record["method"] == name
+        assert values.record["params"] == {**defaults("boosting"), "max_iter": 3}
+        assert values.record["seconds"] > 0
+    assert {settings_key(name) for name in BOOSTED} == {"boosting"}
+    assert settings_key("boosting-slow") == "boosting-slow"
+    assert values_together(["nddv-path"], problem, 7, epochs=2).keys() == {"nddv-path"}
+
+
+def test_methods_of_other_functions_share_no_fits(problem):
+    with pytest.raises(ValueError, match="do not read the same fits"):
+        values_together(["boosting", "boosting-slow"], problem, 7)
+
+
+def test_failed_fits_are_a_gap_of_each_method_that_reads_them(problem):
+    flat = dataclasses.replace(problem, y_train=np.ones_like(problem.y_train))
+    found = values_or_gaps(BOOSTED, flat, 100)
+    assert list(found) == BOOSTED
+    for name, values in found.items():
+        assert values.record["method"] == name
+        assert values.record["gap"].startswith("NoValues: values out of fold need at least two")
+        assert len(values.values) == 0
 
 
 def test_a_bug_or_a_wrong_setting_is_not_a_gap(problem, monkeypatch):

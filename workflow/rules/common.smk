@@ -4,6 +4,7 @@ from functools import cache
 
 from nddv.dynamics.readouts import CLASSIFICATION, REGRESSION
 from nddv.methods.registry import REPLAYED_READOUTS, VARIANT_READOUTS, get_method
+from nddv.methods.settings import settings_key
 from nddv.problems.addresses import KINDS, RELEASED
 from nddv.problems.registry import code_hash, split_name, task_of
 from nddv.support import provenance
@@ -26,6 +27,7 @@ SEEDS = PLAN.seeds
 PROMPT = 1
 NDDV_SETTINGS = PLAN.settings("nddv-path")
 OF_CLASSES, OF_TARGETS = map(PLAN.readouts_for, (CLASSIFICATION, REGRESSION))
+BOOSTED = [name for name in PLAN.baselines if settings_key(name) == "boosting"]
 WITH_TARGETS = "|".join(
     rf"{name}(@[A-Za-z0-9_-]+)?"
     for name in config["datasets"]

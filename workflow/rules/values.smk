@@ -96,13 +96,15 @@ rule value_baseline:
     benchmark:
         f"results/benchmarks/value_baseline/{PROBLEM}/{{method}}.tsv"
     wildcard_constraints:
-        method="|".join(PLAN.baselines) or "none",
+        method="|".join(name for name in PLAN.baselines if name not in BOOSTED)
+        or "none",
     conda:
         "../../envs/torch.yaml"
     resources:
         mem_mb=growing(2000),
         runtime=growing(15),
     params:
+        methods=lambda wildcards: [wildcards.method],
         seeds=SEEDS,
         settings=lambda wildcards: PLAN.settings(wildcards.method),
         sources=method_sources,
@@ -110,6 +112,30 @@ rule value_baseline:
         "{wildcards.method} on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
     script:
         "../scripts/value_baseline.py"
+
+
+# These read the same trees, whose fits take nearly all of their time: one job gives the values of all.
+if BOOSTED:
+
+    use rule value_baseline as value_boosting with:
+        output:
+            values=for_seeds(f"results/values/{ADDRESS}/{{method}}.npz", method=BOOSTED),
+            records=for_seeds(
+                f"results/values/{ADDRESS}/{{method}}.json", method=BOOSTED
+            ),
+        log:
+            f"results/logs/value_boosting/{PROBLEM}.log",
+        benchmark:
+            f"results/benchmarks/value_boosting/{PROBLEM}.tsv"
+        params:
+            methods=BOOSTED,
+            seeds=SEEDS,
+            settings=PLAN.settings("boosting"),
+            sources=source_hash(
+                *(module for name in BOOSTED for module in get_method(name).modules)
+            ),
+        message:
+            "Boosting on {wildcards.dataset}, n={wildcards.n}, {wildcards.corruption}"
 
 
 # cleanlab is an extra.

@@ -1,12 +1,18 @@
-"""Value the problems of all seeds with one baseline."""
+"""Value the problems of all seeds with one baseline, or with several that read the same fits."""
 
-from nddv.methods.valuation import value_or_gap
+from itertools import product
+
+from nddv.methods.valuation import values_or_gaps
 from nddv.problems import load_problem
 from nddv.support.jobs import job
 from nddv.values import save_values
 
 with job(snakemake):
-    files = (snakemake.input.problems, snakemake.params.seeds, snakemake.output.values)
-    for problem_path, seed, path in zip(*files, strict=True):
-        problem, method = load_problem(problem_path), snakemake.wildcards.method
-        save_values(path, value_or_gap(method, problem, seed, **snakemake.params.settings))
+    params, methods = snakemake.params, snakemake.params.methods
+    values = [
+        values_or_gaps(methods, load_problem(path), seed, **params.settings)
+        for path, seed in zip(snakemake.input.problems, params.seeds, strict=True)
+    ]
+    pairs = product(methods, values)
+    for (method, of_seed), path in zip(pairs, snakemake.output.values, strict=True):
+        save_values(path, of_seed[method])

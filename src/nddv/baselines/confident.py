@@ -6,12 +6,10 @@ estimating uncertainty in dataset labels", JAIR 70. Written from the paper; clea
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from nddv.baselines.out_of_fold import boosting_probabilities
+from nddv.baselines.out_of_fold import OutOfFold
 from nddv.values import Values
 
 Floats = NDArray[np.float64]
@@ -21,25 +19,18 @@ NONE = -1
 """In place of a class: a point that is confident of none."""
 
 
-def boosting_confident(
-    X: NDArray[np.floating], y: Codes, rng: np.random.Generator, **trees: Any
-) -> Values:
-    """Confident learning with the probabilities out of fold of the method ``boosting``.
+def confident_learning(found: OutOfFold) -> Values:
+    """Values of labels by what models say of points that they have not seen.
 
     See :func:`confident_ranks` for the value of a point. The record has the confident joint:
     ``joint[i][j]`` counts the points labelled i, in the order of the classes, that are confidently
     of class j.
 
-    Parameters
-    ----------
-    X, y : (n, d) features and (n,) classes.
-    trees : as in :func:`nddv.baselines.out_of_fold.boosting_probabilities`.
-
     Returns
     -------
     Values from −3 to 1, below −1 where the confident joint says that the label is wrong.
     """
-    probabilities, labels, folds = boosting_probabilities(X, y, rng, **trees)
+    probabilities, labels, folds = found
     confident = confident_classes(probabilities, labels)
     joint = confident_joint(labels, confident, probabilities.shape[1])
     record = {"fits": folds, "joint": joint.tolist()}

@@ -35,25 +35,8 @@ class OutOfFold(NamedTuple):
     folds: int
 
 
-def boosting(
-    X: NDArray[np.floating], y: NDArray[np.int64], rng: np.random.Generator, **trees: Any
-) -> Values:
-    """Log-probability of each label out of fold, by gradient boosting with scikit-learn's defaults.
-
-    Parameters
-    ----------
-    X, y : (n, d) features and (n,) classes.
-    trees : as in :func:`boosting_probabilities`.
-
-    Returns
-    -------
-    Values of at most 0.
-    """
-    return _values(*boosting_probabilities(X, y, rng, **trees))
-
-
 @checked
-def boosting_probabilities(
+def boosting(
     X: NDArray[np.floating],
     y: NDArray[np.int64],
     rng: np.random.Generator,
@@ -107,7 +90,7 @@ def boosting_slow(
     min_samples_leaf: Count = 20,
     max_iter: Count = 100,
 ) -> Values:
-    """Log-probability of each label as in :func:`boosting`, by small trees in small steps.
+    """Log-probability of each label out of fold, by small trees in small steps.
 
     Such a model fits wrong labels of the other folds less. It never stops early.
 
@@ -130,7 +113,7 @@ def boosting_slow(
             random_state=0,  # nothing is drawn, but for the bins of more than 200,000 points
         )
 
-    return _values(*class_probabilities(X, y, rng, folds, model))
+    return self_confidence(class_probabilities(X, y, rng, folds, model))
 
 
 @checked
@@ -151,7 +134,7 @@ def logistic_out_of_fold(
     C : inverse strength of the L2 penalty of scikit-learn's ``LogisticRegression``.
     max_iter : iteration limit of its solver.
     """
-    return _values(*logistic_probabilities(X, y, rng, folds=folds, C=C, max_iter=max_iter))
+    return self_confidence(logistic_probabilities(X, y, rng, folds=folds, C=C, max_iter=max_iter))
 
 
 def logistic_probabilities(
@@ -171,10 +154,10 @@ def logistic_probabilities(
     return class_probabilities(X, y, rng, folds, model)
 
 
-def _values(probabilities: NDArray[np.float64], labels: NDArray[np.int64], folds: int) -> Values:
+def self_confidence(found: OutOfFold) -> Values:
     """Log-probabilities of the labels out of fold, as far down as a float64 has probabilities."""
-    own = probabilities[np.arange(len(labels)), labels]
-    return Values(np.log(np.maximum(own, np.finfo(np.float64).tiny)), record={"fits": folds})
+    own = found.probabilities[np.arange(len(found.labels)), found.labels]
+    return Values(np.log(np.maximum(own, np.finfo(np.float64).tiny)), record={"fits": found.folds})
 
 
 def class_probabilities(

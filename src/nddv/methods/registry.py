@@ -39,6 +39,8 @@ class Method:
     citation : where it comes from.
     needs : parts of the problem that it reads.
     tasks : of the problems that it can value.
+    reading : ``"module:function"`` of the values, where ``function`` gives fits that several
+        methods read; "" where it gives values.
     """
 
     name: str
@@ -48,15 +50,24 @@ class Method:
     citation: str
     needs: tuple[str, ...]
     tasks: tuple[str, ...] = (CLASSIFICATION,)
+    reading: str = ""
 
     @property
     def modules(self) -> tuple[str, ...]:
         """Modules that decide its values, with all that they import, below the library."""
-        return (self.function.partition(":")[0].removeprefix("nddv."), "methods.valuation")
+        functions = filter(None, (self.function, self.reading))
+        names = (function.partition(":")[0].removeprefix("nddv.") for function in functions)
+        return (*dict.fromkeys(names), "methods.valuation")
 
 
 def _rule(
-    name: str, title: str, function: str, cost: str, citation: str, task: str = CLASSIFICATION
+    name: str,
+    title: str,
+    function: str,
+    cost: str,
+    citation: str,
+    task: str = CLASSIFICATION,
+    reading: str = "",
 ) -> Method:
     """A baseline; the parameters of its function say what it needs.
 
@@ -64,7 +75,7 @@ def _rule(
     """
     signature = read_signature(function)
     tasks = (task,) if signature.reads_labels else TASKS
-    return Method(name, title, function, cost, citation, signature.needs, tasks)
+    return Method(name, title, function, cost, citation, signature.needs, tasks, reading)
 
 
 _NDDV_FIT = "nddv.estimator.nddv:NDDV"
@@ -135,13 +146,15 @@ _RULES = [
     _rule("small-loss", "Small loss", "nddv.baselines.loss:small_loss",
           "F", "the control: log-likelihood under logistic regression"),
     _rule("boosting", "Gradient boosting, out of fold", "nddv.baselines.out_of_fold:boosting",
-          "5·F, F = C·n·d a tree", _CLEANLAB),
+          "5·F, F = C·n·d a tree", _CLEANLAB,
+          reading="nddv.baselines.out_of_fold:self_confidence"),
     _rule("boosting-slow", "Gradient boosting, out of fold, slow",
           "nddv.baselines.out_of_fold:boosting_slow",
           "5·F, F = C·n·d a tree", _CLEANLAB),
     _rule("boosting-confident", "Gradient boosting, confident learning",
-          "nddv.baselines.confident:boosting_confident",
-          "5·F, F = C·n·d a tree", "a control: Northcutt, Jiang and Chuang (2021), JAIR"),
+          "nddv.baselines.out_of_fold:boosting",
+          "5·F, F = C·n·d a tree", "a control: Northcutt, Jiang and Chuang (2021), JAIR",
+          reading="nddv.baselines.confident:confident_learning"),
     _rule("logistic-oof", "Logistic regression, out of fold",
           "nddv.baselines.out_of_fold:logistic_out_of_fold",
           "5·F", _CLEANLAB),

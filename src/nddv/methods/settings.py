@@ -28,8 +28,14 @@ OF_CLEANLAB = [CLEANLAB_PREFIX + score for score in CLEANLAB_SCORES]
 
 
 def settings_key(method: str) -> str:
-    """The key of a method in the configuration: all readouts of NDDV share one."""
-    return NDDV if is_nddv(method) else method
+    """The key of a method in the configuration: methods that read the same fits share one.
+
+    These are all readouts of NDDV, and baselines of one function, under the name of the first.
+    """
+    if is_nddv(method) or method == NDDV:
+        return NDDV
+    function = get_method(method).function
+    return next((m.name for m in METHODS.values() if m.function == function), method)
 
 
 def settings_of(method: str) -> dict[str, Setting]:
@@ -135,7 +141,9 @@ def _document() -> Iterator[str]:
     )
     for name in schema()["properties"]:
         settings = SETTINGS if name == NDDV else settings_of(name)
-        title = "NDDV, all readouts" if name == NDDV else get_method(name).title
+        sharing = [m for m in METHODS if settings_key(m) == name] or [name]
+        titles = "; ".join(get_method(m).title for m in sharing if name != NDDV)
+        title = titles or "NDDV, all readouts"
         yield f"\n## `{name}`: {title}\n"
         if settings:
             most = f", at most {LARGEST:,}"  # which the introduction says of all

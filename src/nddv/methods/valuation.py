@@ -40,13 +40,42 @@ def value(method: str, problem: Problem, seed: int, **parameters: Any) -> Values
     seed : random state of the method.
     parameters : of the method's function; its own defaults otherwise.
     """
-    if is_nddv(method):
-        return nddv_values([problem], [seed], [method], **parameters)[0][method]
-    entry = _entry(method)
-    _check_task(entry, problem)
+    return values_together([method], problem, seed, **parameters)[method]
+
+
+def values_together(
+    methods: Sequence[str], problem: Problem, seed: int, **parameters: Any
+) -> dict[str, Values]:
+    """Value a problem as :func:`value` does, with methods that read the same fits.
+
+    Parameters
+    ----------
+    methods : all readouts of NDDV, or all of one function of the registry, which is called once.
+
+    Returns
+    -------
+    Values by method. ``seconds`` of each is the time of the fits, plus that of its own reading.
+    """
+    if is_nddv(methods[0]):
+        return nddv_values([problem], [seed], methods, **parameters)[0]
+    entries = [_entry(name) for name in methods]
+    if len({entry.function for entry in entries}) > 1:
+        raise ValueError(f"{', '.join(methods)}: these methods do not read the same fits")
+    _check_task(entries[0], problem)
+    found = {}
     with measure() as run:
-        values = _run_rule(entry, problem, seed, parameters)
-    return _complete(method, problem, seed, parameters, values, run.as_record())
+        with measure() as fit:
+            result = _run_function(entries[0], problem, seed, parameters)
+        for entry in entries:
+            with measure() as reading:
+                values = _read_rule(entry, result)
+            values.record.setdefault("seconds", round(fit.seconds + reading.seconds, 4))
+            found[entry.name] = values
+    measured = run.as_record()
+    return {
+        name: _complete(name, problem, seed, parameters, values, measured)
+        for name, values in found.items()
+    }
 
 
 def _entry(name: str) -> Method:
@@ -66,7 +95,7 @@ def _check_task(method: Method, problem: Problem) -> None:
         )
 
 
-def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str, Any]) -> Values:
+def _run_function(method: Method, problem: Problem, seed: int, parameters: dict[str, Any]) -> Any:
     """Call the function of a rule with what it wants of the problem, and its settings."""
     from nddv.methods.signatures import MADE, load, read_signature
 
@@ -92,10 +121,19 @@ def _run_rule(method: Method, problem: Problem, seed: int, parameters: dict[str,
         own = read_signature(MADE[name]).settings.keys() & settings.keys()
         offered[name] = load(MADE[name])(problem, **{key: settings.pop(key) for key in own})
     result = function(**{name: offered[name] for name in wanted if name in offered}, **settings)
+    if "game" not in offered:
+        return result
     values = result if isinstance(result, Values) else Values(result)
-    if "game" in offered:
-        values.record["fitted"] = offered["game"].fitted  # those in the cache cost nothing
+    values.record["fitted"] = offered["game"].fitted  # those in the cache cost nothing
     return values
+
+
+def _read_rule(method: Method, result: Any) -> Values:
+    """The values of a rule, of what its function gave."""
+    from nddv.methods.signatures import load
+
+    read = load(method.reading)(result) if method.reading else result
+    return read if isinstance(read, Values) else Values(read)
 
 
 @checked
@@ -263,10 +301,17 @@ def value_or_gap(method: str, problem: Problem, seed: int, **parameters: Any) ->
     A failure that belongs to the method on these data (``GAP_ERRORS``) is printed to stderr and
     gives empty values whose record holds the reason as ``gap``. Any other error is a bug: raised.
     """
+    return values_or_gaps([method], problem, seed, **parameters)[method]
+
+
+def values_or_gaps(
+    methods: Sequence[str], problem: Problem, seed: int, **parameters: Any
+) -> dict[str, Values]:
+    """Value a problem as :func:`values_together` does; failed fits are a gap for each method."""
     try:
-        return value(method, problem, seed, **parameters)
+        return values_together(methods, problem, seed, **parameters)
     except GAP_ERRORS as error:
-        return _gap(method, problem, seed, parameters, error)
+        return {name: _gap(name, problem, seed, parameters, error) for name in methods}
 
 
 def nddv_values_or_gaps(
