@@ -127,9 +127,9 @@ timings: $(READY) ## the run times of the committed report alone, up to a millio
 
 # a run in another folder:  make verify RUN=results/quick
 RUN ?= .
-verify: $(READY) ## look for damaged files of a run, and compare its tables with the committed ones, within the spread
+verify: $(READY) ## look for damaged files of a run, and compare its scores and tables with the committed ones
 	$(BIN)/python -m nddv.support.integrity $(RUN)
-	$(BIN)/python -m nddv.reporting.verify $(RUN)
+	$(BIN)/python -m nddv.workflow.verify $(RUN)
 
 unlock: $(READY) ## after a run was killed: remove the locks that it left
 	$(SNAKEMAKE) --unlock

@@ -12,8 +12,8 @@ import yaml
 
 from nddv.metadata import article
 from nddv.metadata.article import FOLDER, metadata, numbers, runs_of, typeset
+from nddv.reporting.comparing import TABLES
 from nddv.reporting.tables.leaders import is_rival
-from nddv.reporting.verify import TABLES
 
 ROOT = Path(__file__).parents[2]
 MOST_BYTES = 1_000_000

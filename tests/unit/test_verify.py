@@ -1,114 +1,134 @@
-"""Tables of a run beside the committed ones: what differs by more than the spread is named."""
+"""A run beside the committed one: scores seed by seed, and the command."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from nddv.reporting.verify import KEYS, compare, compare_table, main, read_folder
+from nddv.workflow.kept import pack
+from nddv.workflow.verify import SCORES, compare_scores, main, read_scores
 
-TABLE = pd.DataFrame(
+PROBLEM = {"dataset": "a", "n": 100, "corruption": "label10"}
+SCORED = pd.DataFrame(
     {
-        **{"dataset": ["a", "a", "b"], "n": 1000, "method": ["loo", "ame", "loo"]},
-        **{"f1": [0.5, 0.6, 0.7], "f1_sd": [0.1, 0.01, None], "smallest": [1.0, 2.0, 3.0]},
-        **{"seconds": [1.0, 2.0, 3.0], "seconds_sd": 0.1, "leads": "yes", "config": "abc"},
+        **{key: [value] * 4 for key, value in PROBLEM.items()},
+        **{"method": ["loo", "loo", "ame", "ame"], "seed": [1, 2, 1, 2], "settings": "x"},
+        **{score: [0.5, 0.6, 0.2, 0.2] for score in SCORES},
     }
 )
+TABLE = pd.DataFrame({**{k: [v] for k, v in PROBLEM.items()}, "f1": [0.5], "f1_sd": [0.1]})
 
 
-def changed(row, column, value):
-    frame = TABLE.copy()
-    frame.loc[row, column] = value
-    return frame
+def said(made, redrawn=()):
+    return compare_scores(SCORED, made, redrawn)
 
 
-def test_the_same_tables_agree():
-    result = compare_table("t", TABLE, TABLE.sample(frac=1, random_state=100))
-    assert (result.agree, result.one_sided) == (6, 0)
-    assert result.lines() == ["t: 6 numbers agree, 0 differ"]
+def moved(row, by):
+    made = SCORED.copy()
+    made.loc[row, "auroc"] += by
+    return made
 
 
-@pytest.mark.parametrize(
-    ("row", "column", "value", "kind", "text"),
-    [
-        (0, "f1", 0.59, "", ""),
-        (0, "f1", 0.61, "differ", "a, 1000, loo: f1 was 0.50 ± 0.10, is 0.61 ± 0.10"),
-        (1, "f1", 0.62, "differ", "a, 1000, ame: f1 was 0.600 ± 0.010, is 0.620 ± 0.010"),
-        (2, "f1", 0.704, "", ""),
-        (2, "f1", 0.75, "unspread", "b, 1000, loo: f1 was 0.700, is 0.750"),
-        (1, "smallest", 2.5, "unspread", "a, 1000, ame: smallest was 2.00, is 2.50"),
-        (1, "seconds", 19.0, "", ""),
-        (1, "seconds", 21.0, "times", "a, 1000, ame: seconds was 2.00 ± 0.10, is 21.00 ± 0.10"),
-        (1, "leads", "no", "words", "a, 1000, ame: leads was yes, is no"),
-    ],
-)
-def test_a_change_is_told_by_its_kind(row, column, value, kind, text):
-    result = compare_table("t", TABLE, changed(row, column, value))
-    found = {name: getattr(result, name) for name in ("differ", "unspread", "times", "words")}
-    assert found == {name: [text] if name == kind else [] for name in found}
-    assert compare({"t": TABLE}, {"t": changed(row, column, value)})[1] == (kind != "differ")
-
-
-def test_the_larger_spread_of_both_sides_counts():
-    wider = changed(1, "f1", 0.65).assign(f1_sd=0.06)
-    assert compare_table("t", TABLE, wider).differ == []
-
-
-def test_rows_tables_and_numbers_of_one_side_are_told_and_do_not_count():
-    made = pd.concat([changed(0, "f1", None)[:2], TABLE[2:].assign(dataset="c")])
-    lines, same = compare({"t": TABLE, "gone": TABLE}, {"t": made, "new": TABLE})
+def test_the_same_scores_are_equal():
+    lines, same = said(SCORED.sample(frac=1, random_state=0))
     assert same
-    for said in (
-        "  row only among the committed: b, 1000, loo",
-        "  row only in the run: c, 1000, loo",
-        "  1 numbers stand on one side only",
-        "Tables only among the committed: gone.",
-        "Tables only in the run: new.",
-    ):
-        assert said in lines
-    assert lines[-1].startswith("1 tables: 3 numbers agree, 0 differ by more than the spread.")
+    assert lines == [
+        "Scores of the same rows, settings and seed: 12 are equal, 0 within the spread, 0 differ. "
+        "Not compared: 0 values of other rows, 0 of other settings."
+    ]
 
 
-def test_rows_about_the_same_are_counted_and_other_configurations_told():
-    twice = pd.concat([TABLE, TABLE], ignore_index=True)
-    result = compare_table("t", twice, twice[:4].assign(config="xyz"))
-    assert result.only_kept == ["a, 1000, ame, row 2", "b, 1000, loo, row 2"]
-    assert result.configurations == "abc became xyz"
-    assert "  configurations: abc became xyz" in result.lines()
+def test_a_score_may_move_by_the_spread_of_its_method_over_seeds():
+    lines, same = said(moved(0, 0.07))  # the standard deviation of .5 and .6 is .0707
+    assert same
+    assert "11 are equal, 1 within the spread, 0 differ" in lines[-1]
+    lines, same = said(moved(0, 0.08))
+    assert not same
+    assert lines[0] == "  differs: a, 100, label10, loo, seed 1: auroc was 0.5, is 0.58"
+    assert not said(moved(2, 0.01))[1]  # both seeds had the same
+
+
+def test_other_settings_rows_and_seeds_are_not_compared():
+    far = SCORED.assign(**dict.fromkeys(SCORES, 0.9))
+    lines, same = said(far.assign(settings=["y", "y", "y", "y"]))
+    assert same
+    assert "0 are equal" in lines[-1]
+    assert lines[-1].endswith("0 values of other rows, 4 of other settings.")
+    lines, same = said(far, ["a"])
+    assert same
+    assert lines[-1].endswith("4 values of other rows, 0 of other settings.")
+    assert said(far.assign(seed=[3, 4, 3, 4]))[1]
 
 
 def test_long_lists_are_cut():
-    many = pd.concat([TABLE.assign(n=n) for n in range(30)], ignore_index=True)
-    lines = compare_table("t", many, many[:3]).lines()
-    assert lines[-1] == "  row only among the committed: 67 more"
+    many = pd.concat([SCORED.assign(n=n) for n in range(20)], ignore_index=True)
+    lines, _ = compare_scores(many, many.assign(auroc=0.0), [])
+    assert lines[-2] == "  differs: 60 more"
 
 
-def test_the_command_compares_with_the_committed_tables(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "reports/tables"
-    folder.mkdir(parents=True)
-    assert main([]) == 2
-    assert "name a folder: --kept" in capsys.readouterr().err
-    TABLE.to_csv(folder / "t.csv", index=False)
+@pytest.fixture
+def run(tmp_path):
+    """A finished run with one problem, committed with its scores."""
+    folder = tmp_path / "project"
+    (folder / "reports/tables").mkdir(parents=True)
+    TABLE.to_csv(folder / "reports/tables/t.csv", index=False)
+    scores = folder / "results/evaluation/a/n100/label10/detection.csv"
+    scores.parent.mkdir(parents=True)
+    SCORED.drop(columns="settings").to_csv(scores, index=False)
+    for row in SCORED.itertuples():
+        record = folder / f"results/values/a/n100/label10/seed{row.seed}/{row.method}.json"
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.write_text(json.dumps({"params_hash": row.settings}))
+    pack(folder)
     git = ["git", "-c", "user.name=n", "-c", "user.email=e"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "tables"]):
-        subprocess.run([*git, *command], check=True)
+    (folder / ".gitignore").write_text("results/evaluation\nresults/values\n")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "run"]):
+        subprocess.run([*git, *command], check=True, cwd=folder)
+    return folder
+
+
+def test_scores_are_read_with_the_settings_of_their_values(run):
+    pd.testing.assert_frame_equal(read_scores(run), SCORED[read_scores(run).columns])
+    (run / "results/values/a/n100/label10/seed1/loo.json").unlink()
+    assert read_scores(run)["settings"].tolist() == ["", "x", "x", "x"]
+    assert len(read_scores(run / "reports")) == 0
+
+
+def test_the_command_compares_with_the_committed_run(run, monkeypatch, capsys):
+    monkeypatch.chdir(run)
     assert main([]) == 0
-    other = tmp_path / "other/reports/tables"
-    other.mkdir(parents=True)
+    assert "12 are equal" in capsys.readouterr().out
     assert main(["other"]) == 2
     assert "holds no tables" in capsys.readouterr().err
-    changed(0, "f1", 0.9).to_csv(other / "t.csv", index=False)
+    shutil.copytree(run / "reports", run / "other/reports")
+    shutil.copytree(run / "results", run / "other/results")
+    TABLE.assign(f1=0.9).to_csv(run / "other/reports/tables/t.csv", index=False)
     assert main(["other"]) == 1
-    assert "differs: a, 1000, loo: f1 was 0.50 ± 0.10, is 0.90 ± 0.10" in capsys.readouterr().out
-    assert main([".", "--kept", str(other)]) == 1
-    assert main(["other", "--kept", str(other)]) == 0
+    assert "differs: a, 100, label10: f1 was 0.50 ± 0.10, is 0.90 ± 0.10" in capsys.readouterr().out
+    assert main([".", "--kept", "other"]) == 1
+    assert main(["other", "--kept", "other"]) == 0
+    TABLE.to_csv(run / "other/reports/tables/t.csv", index=False)
+    moved(2, 0.1).drop(columns="settings").to_csv(
+        run / "other/results/evaluation/a/n100/label10/detection.csv", index=False
+    )
+    capsys.readouterr()
+    assert main(["other"]) == 1
+    assert "differs: a, 100, label10, ame, seed 1: auroc was 0.2, is 0.3" in capsys.readouterr().out
 
 
-def test_the_keys_tell_the_rows_of_the_committed_tables_apart():
-    for name, frame in read_folder(Path(__file__).parents[2] / "reports/tables").items():
-        keys = [key for key in KEYS if key in frame]
-        assert not frame.duplicated(keys).any(), name
+def test_without_kept_scores_tables_are_compared_and_without_tables_nothing(
+    run, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(run)
+    subprocess.run(["git", "rm", "-q", "results/kept.tar.xz"], check=True)
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e"]
+    subprocess.run([*git, "commit", "-qm", "less"], check=True)
+    assert main([]) == 0
+    assert "Scores of the same rows, settings and seed: 0 are equal" in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    assert main([]) == 2
+    assert "name a folder: --kept" in capsys.readouterr().err

@@ -27,6 +27,7 @@ from nddv.metadata.citation import cited, read_citation
 from nddv.methods.variants import RELEASED
 from nddv.reporting.catalogue.figures import FIGURES
 from nddv.reporting.claims import PAPER, SCORES
+from nddv.reporting.comparing import TABLES, read_folder
 from nddv.reporting.contents import shown
 from nddv.reporting.findings import find
 from nddv.reporting.frames import PROBLEM, words
@@ -34,7 +35,6 @@ from nddv.reporting.numbers import NONE, number, with_spread
 from nddv.reporting.tables.leaders import is_rival
 from nddv.reporting.titles import title_of
 from nddv.reporting.verdicts import VERDICTS, counts
-from nddv.reporting.verify import TABLES, read_folder
 from nddv.support.files import atomic_write
 from nddv.support.provenance import config_hash
 

@@ -16,10 +16,10 @@ from nddv.metadata.citation import read_citation, read_project
 from nddv.metadata.environment import read_environment
 from nddv.metadata.markdown import table_lines
 from nddv.reporting.claims import SCORES, Claim, read_claims
+from nddv.reporting.comparing import TABLES, read_folder
 from nddv.reporting.frames import PROBLEM
 from nddv.reporting.numbers import NONE
 from nddv.reporting.verdicts import VERDICTS, counts
-from nddv.reporting.verify import TABLES, read_folder
 
 Frames = Mapping[str, pd.DataFrame]
 

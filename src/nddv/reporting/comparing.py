@@ -1,33 +1,28 @@
-"""Compare the tables of a run with those that are committed, number by number.
-
-    python -m nddv.reporting.verify                 # this working copy with git's HEAD
-    python -m nddv.reporting.verify results/quick   # a run in another folder with git's HEAD
-    python -m nddv.reporting.verify results/quick --kept ../reports/tables
+"""Compare the tables of two runs, number by number.
 
 Rows are matched by what they are about: data set, size, method. A number agrees if it moved by no
-more than the spread over seeds of either side. One without a spread is told if it moved by more
-than one percent, times and memory, which depend on the machine, if they moved tenfold; neither
-counts.
+more than the spread over seeds of either side. Told, and not counted as differences, are: means
+over other seeds, or of a data set whose rows are others (``datasets`` says of which it has how
+many); numbers without a spread that moved by more than one percent; words; and times and memory,
+which depend on the machine, that moved tenfold. Scores seed by seed are in
+:mod:`nddv.workflow.verify`.
 """
 
 from __future__ import annotations
 
-import argparse
-import io
-import subprocess
-import sys
-import tarfile
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from nddv.reporting.numbers import ROUNDING, with_spread
 from nddv.support.files import read_csv
 
-TABLES = "reports/tables"
+TABLES = Path("reports/tables")
 KEYS = (
     *("dataset", "n", "corruption", "method", "readout", "game", "utility", "semivalue", "scale"),
     *("budget", "module", "reads", "partition", "rule", "reweighting", "parameter", "setting"),
@@ -41,6 +36,10 @@ TIMES = (
 WITHOUT_SPREAD = 0.01  # relative
 SLOWER = 10.0
 MOST = 20  # lines of a table that are shown
+DATA = ("rows", "features", "classes", "minority", "encoder", "checksum")
+"""The columns of the table ``datasets`` by which rows are told from other rows."""
+DERIVED = ("claim_cases",)
+"""Tables whose numbers stand in other tables too."""
 
 Frames = Mapping[str, pd.DataFrame]
 
@@ -52,6 +51,7 @@ class Compared:
     name: str
     agree: int = 0
     differ: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
     unspread: list[str] = field(default_factory=list)
     times: list[str] = field(default_factory=list)
     one_sided: int = 0
@@ -67,6 +67,7 @@ class Compared:
             told.append(f"  configurations: {self.configurations}")
         for what, found in (
             ("differs", self.differ),
+            ("of other rows or seeds, not counted", self.others),
             ("no spread is known, not counted", self.unspread),
             ("other words, not counted", self.words),
             ("time of another order of magnitude, not counted", self.times),
@@ -81,10 +82,21 @@ class Compared:
         return told
 
 
-def compare_table(name: str, kept: pd.DataFrame, made: pd.DataFrame) -> Compared:
-    """Compare two frames of a table, as their CSV files have them."""
+def compare_table(
+    name: str, kept: pd.DataFrame, made: pd.DataFrame, redrawn: Sequence[str] = ()
+) -> Compared:
+    """Compare two frames of a table, as their CSV files have them.
+
+    redrawn : the data sets whose rows are not the same on both sides.
+    """
     result = Compared(name)
-    hashes = [", ".join(sorted(set(f["config"]))) if "config" in f else "" for f in (kept, made)]
+    hashes, seeds = (
+        [
+            ", ".join(sorted({str(x) for x in f[column]})) if column in f else ""
+            for f in (kept, made)
+        ]
+        for column in ("config", "seeds")
+    )
     if hashes[0] != hashes[1]:
         result.configurations = f"{hashes[0]} became {hashes[1]}"
     keys = [key for key in KEYS if key in kept and key in made]
@@ -93,9 +105,37 @@ def compare_table(name: str, kept: pd.DataFrame, made: pd.DataFrame) -> Compared
     result.only_made = [_label(key) for key in made.index.difference(kept.index, sort=False)]
     common = kept.index.intersection(made.index, sort=False)
     kept, made = kept.loc[common], made.loc[common]
+    comparable = np.array(
+        [seeds[0] == seeds[1] and not _names_any(key, redrawn) for key in common], dtype=bool
+    )
     for column in (c for c in kept if c in made and not _aside(c, kept)):
-        _compare_column(result, column, kept, made)
+        _compare_column(result, column, kept, made, comparable)
     return result
+
+
+def read_folder(folder: str | Path) -> dict[str, pd.DataFrame]:
+    """The tables of a folder, by name."""
+    paths = sorted(Path(folder).glob("*.csv"))
+    if not paths:
+        raise FileNotFoundError(f"{folder} holds no tables (*.csv); has the run finished?")
+    return {path.stem: read_csv(path) for path in paths}
+
+
+def redrawn_datasets(kept: pd.DataFrame | None, made: pd.DataFrame | None) -> list[str]:
+    """The data sets whose rows are not the same, by the two tables ``datasets``."""
+    if kept is None or made is None:
+        return []
+    both = kept.merge(made, on="dataset", suffixes=("_kept", "_made"))
+    redrawn = pd.Series(False, index=both.index)
+    for before, after in ((both[f"{c}_kept"], both[f"{c}_made"]) for c in DATA):
+        redrawn |= (before != after) & ~(before.isna() & after.isna())
+    return list(both.loc[redrawn, "dataset"])
+
+
+def _names_any(key: Sequence[str], datasets: Sequence[str]) -> bool:
+    """Whether what a row is about names one of these data sets."""
+    words = {word for cell in key for word in re.split(r"[\s·:/]+", cell)}
+    return not words.isdisjoint(datasets)
 
 
 def _aside(column: str, frame: pd.DataFrame) -> bool:
@@ -121,8 +161,17 @@ def _label(key: Sequence[str]) -> str:
     return ", ".join(key)
 
 
-def _compare_column(result: Compared, column: str, kept: pd.DataFrame, made: pd.DataFrame) -> None:
-    """Add what a column shows to the result."""
+def _compare_column(
+    result: Compared,
+    column: str,
+    kept: pd.DataFrame,
+    made: pd.DataFrame,
+    comparable: NDArray[np.bool_],
+) -> None:
+    """Add what a column shows to the result.
+
+    comparable : of each row, whether both sides have the same rows of data and seeds.
+    """
     if not all(pd.api.types.is_numeric_dtype(f[column]) for f in (kept, made)):
         before, after = (
             f[column].astype(object).where(f[column].notna(), "") for f in (kept, made)
@@ -149,13 +198,16 @@ def _compare_column(result: Compared, column: str, kept: pd.DataFrame, made: pd.
     for i in np.flatnonzero(wrong):
         texts = [with_spread(x[i], sd[i]) for x, sd in zip((old, new), spreads, strict=True)]
         found = result.differ if known[i] else result.unspread
+        found = found if comparable[i] else result.others
         found = result.times if column in TIMES else found
         found.append(f"{_label(kept.index[i])}: {column} was {texts[0]}, is {texts[1]}")
 
 
 def compare(kept: Frames, made: Frames) -> tuple[list[str], bool]:
     """What is to be said of all tables, and whether no number differs by more than the spread."""
-    results = [compare_table(name, kept[name], made[name]) for name in kept if name in made]
+    names = [name for name in kept if name in made and name not in DERIVED]
+    redrawn = redrawn_datasets(kept.get("datasets"), made.get("datasets"))
+    results = [compare_table(name, kept[name], made[name], redrawn) for name in names]
     lines = [line for result in results for line in result.lines()]
     for what, names in (
         ("Tables only among the committed", [name for name in kept if name not in made]),
@@ -165,61 +217,13 @@ def compare(kept: Frames, made: Frames) -> tuple[list[str], bool]:
             lines.append(f"{what}: {', '.join(names)}.")
     count = {
         name: sum(len(getattr(result, name)) for result in results)
-        for name in ("differ", "unspread", "words", "times", "only_kept", "only_made")
+        for name in ("differ", "others", "unspread", "words", "times", "only_kept", "only_made")
     }
     lines.append(
         f"{len(results)} tables: {sum(result.agree for result in results):,} numbers agree, "
         f"{count['differ']} differ by more than the spread. Rows only among the committed: "
         f"{count['only_kept']}, only in the run: {count['only_made']}. Not counted: "
-        f"{count['unspread']} numbers without a spread, {count['words']} words and "
-        f"{count['times']} times that differ."
+        f"{count['others']} numbers of other rows or seeds, {count['unspread']} without a spread, "
+        f"{count['words']} words and {count['times']} times that differ."
     )
     return lines, not count["differ"]
-
-
-# ------------------------------------------------------------------ files
-
-
-def read_folder(folder: str | Path) -> dict[str, pd.DataFrame]:
-    """The tables of a folder, by name."""
-    paths = sorted(Path(folder).glob("*.csv"))
-    if not paths:
-        raise FileNotFoundError(f"{folder} holds no tables (*.csv); has the run finished?")
-    return {path.stem: read_csv(path) for path in paths}
-
-
-def read_head(root: str | Path = ".") -> dict[str, pd.DataFrame]:
-    """The tables that git's HEAD has, by name."""
-    command = ["git", "-C", str(root), "archive", "HEAD", TABLES]
-    try:
-        done = subprocess.run(command, capture_output=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        said = getattr(error, "stderr", b"") or str(error).encode()
-        raise FileNotFoundError(
-            f"git has no committed tables here ({said.decode().strip()}); name a folder: --kept"
-        ) from error
-    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        files = {Path(m.name): archive.extractfile(m) for m in archive if m.name.endswith(".csv")}
-        return {path.stem: pd.read_csv(file) for path, file in files.items() if file}
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare, say what differs, and return 1 if a number does."""
-    parser = argparse.ArgumentParser(prog="python -m nddv.reporting.verify", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("run", nargs="?", default=".", help="folder of the run (default: this one)")
-    parser.add_argument("--kept", help="folder of the tables to compare with (default: git's HEAD)")
-    chosen = parser.parse_args(arguments)
-    try:
-        kept = read_folder(chosen.kept) if chosen.kept else read_head()
-        made = read_folder(Path(chosen.run) / TABLES)
-    except (FileNotFoundError, ValueError) as error:
-        print(f"verify: {error}", file=sys.stderr)
-        return 2
-    lines, same = compare(kept, made)
-    print("\n".join(lines))
-    return 0 if same else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
