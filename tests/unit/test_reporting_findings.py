@@ -208,3 +208,5 @@ def test_a_logarithmic_picture_has_powers_of_ten_and_stands_large_spreads():
     assert 0 < dot.width < 50
     one = lay_out_dots(Dots(points[:1], "seconds", log=True))
     assert one.ticks == ((0, "1"), (100, "10"))
+    many = lay_out_dots(Dots(points.assign(value=[0.002, 50.0]), "seconds", log=True))
+    assert [text for _, text in many.ticks] == ["0.001", "", "0.1", "", "10", ""]

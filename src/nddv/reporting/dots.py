@@ -15,6 +15,7 @@ import pandas as pd
 from nddv.reporting.numbers import short, with_spread
 
 STEP = 0.25  # of the marks on an axis of shares and correlations
+MOST_TEXTS = 5  # powers of ten that have room for a text each
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def lay_out_dots(dots: Dots) -> Picture:
         dot = Dot(names.index(series), place(value), left, round(right - left, 2), text)
         rows.setdefault(label, []).append(dot)
     placed = tuple((label, tuple(of_row)) for label, of_row in rows.items())
-    marks = tuple((place(tick), _tick(tick)) for tick in ticks)
+    texts = _texts_of_powers(ticks) if dots.log else map(_text_of_step, ticks)
+    marks = tuple(zip(map(place, ticks), texts, strict=True))
     return Picture(dots.axis, tuple(names), placed, marks)
 
 
@@ -99,7 +101,13 @@ def _powers(ends: pd.Series) -> Sequence[float]:
     return [10.0**k for k in range(first, last + 1)]
 
 
-def _tick(value: float) -> str:
+def _texts_of_powers(ticks: Sequence[float]) -> list[str]:
+    """``0.1``, or nothing at every second of many powers, which would be too dense."""
+    every = 1 if len(ticks) <= MOST_TEXTS else 2
+    return ["" if index % every else f"{tick:,.6g}" for index, tick in enumerate(ticks)]
+
+
+def _text_of_step(value: float) -> str:
     """``0.5``; nothing at odd quarters, which would be too dense."""
-    odd = abs(value) < 1 and round(value / STEP) % 2 and abs(value) % STEP == 0
+    odd = abs(value) < 1 and round(value / STEP) % 2
     return "" if odd else f"{value:,.6g}"
