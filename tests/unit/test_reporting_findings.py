@@ -150,7 +150,9 @@ def test_semivalues_take_the_quickest_and_the_largest_budget():
 def test_growth_is_told_where_all_were_measured():
     words, dots = findings.growth(TIMES)
     assert (words["n"], words["nddv"], words["tenth"]) == ("100,000", "50.0", "197")
-    assert words["tenth_growth"] == "1.98"
+    assert words["tenth_growth"] == " (growing as n^1.98)"
+    alone = findings.growth(TIMES.assign(exponent=np.nan))[0]  # of one size only
+    assert alone["tenth_growth"] == ""
     assert dots.points["label"].tolist() == ["n = 1,000"] + ["n = 100,000"] * 3
     assert findings.growth(TIMES[TIMES["n"] < 10**5]) is None
 

@@ -191,7 +191,8 @@ def growth(table: pd.DataFrame) -> Words | None:
     for name, part in curves.items():
         row = part[part["n"] == n].iloc[0]
         words[name] = with_spread(row["seconds"], row["seconds_sd"])
-        words[f"{name}_growth"] = short(round(row["exponent"], 2))
+        power = row["exponent"]  # which one size alone does not have
+        words[f"{name}_growth"] = "" if pd.isna(power) else f" (growing as n^{power:.3g})"
     titles = {
         "nddv": title_of(PAPER_SCORE),
         "fixed": "KNN-Shapley, 100 validation rows",
