@@ -102,7 +102,7 @@ rule value_baseline:
         "../../envs/torch.yaml"
     resources:
         mem_mb=growing(2000),
-        runtime=growing(15),
+        runtime=growing(60),
     params:
         methods=lambda wildcards: [wildcards.method],
         seeds=SEEDS,
