@@ -192,7 +192,7 @@ def growth(table: pd.DataFrame) -> Words | None:
         row = part[part["n"] == n].iloc[0]
         words[name] = with_spread(row["seconds"], row["seconds_sd"])
         power = row["exponent"]  # which one size alone does not have
-        words[f"{name}_growth"] = "" if pd.isna(power) else f" (growing as n^{power:.3g})"
+        words[f"{name}_growth"] = "" if pd.isna(power) else f" (growing as n^{round(power, 2):g})"
     titles = {
         "nddv": title_of(PAPER_SCORE),
         "fixed": "KNN-Shapley, 100 validation rows",
