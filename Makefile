@@ -97,7 +97,7 @@ reproduce: $(READY) ## the quick part of the embedded configuration: detection, 
 	$(SNAKEMAKE) --configfile $(EMBEDDED) config/quick.yaml --directory $(QUICK)
 	@echo "The report: $(abspath $(QUICK))/reports/index.html"
 
-full: $(READY) ## all tables and figures of the paper on the embedded configuration (30 to 60 minutes on two cores)
+full: $(READY) ## all tables and figures of the paper on the embedded configuration (20 to 60 minutes on two cores)
 	$(SNAKEMAKE) --configfile $(EMBEDDED)
 	$(SNAKEMAKE) --configfile $(EMBEDDED) --report reports/report.html
 	@echo "The report: $(abspath reports/index.html)"
