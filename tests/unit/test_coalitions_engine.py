@@ -266,14 +266,21 @@ def test_errors_say_what_is_wrong(change, message):
         fit_coalitions(**given)
 
 
-def test_what_single_precision_cannot_solve_is_reported_and_finite(method):
-    X, y, rng = make_data(30, 20, 4)
+def fit_unequal_scales(seed):
+    """Fits in single precision, with features whose scales differ by up to 10^8."""
+    X, y, rng = make_data(30, 20, 4, seed)
     X *= 10.0 ** rng.uniform(-3, 5, size=20)
+    return fit_coalitions(X, y, coalitions(rng, 30, 10), 4, C=100.0, dtype="float32")
+
+
+def test_what_single_precision_cannot_solve_is_reported_and_finite(method):
+    """Which of a hundred fits these are depends on how a machine rounds."""
     with pytest.warns(UserWarning, match="did not converge"):
-        fits = fit_coalitions(X, y, coalitions(rng, 30, 10), 4, C=100.0, dtype="float32")
-    assert not fits.converged.all()
-    assert np.isfinite(fits.coefficients).all()
-    assert not np.isnan(fits.intercepts).any()
+        found = [fit_unequal_scales(seed) for seed in range(100, 110)]
+    assert not np.concatenate([fits.converged for fits in found]).all()
+    for fits in found:
+        assert np.isfinite(fits.coefficients).all()
+        assert not np.isnan(fits.intercepts).any()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
